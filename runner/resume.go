@@ -24,6 +24,9 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case sig != nil || ctx.Err() != nil:
+		if task.Stopped(sig).Verdict == task.VerdictCancelled && t.Last.CutOff() {
+			r.Survivors.Signal(t, t.Last, syscall.SIGTERM) // as retry cancel does
+		}
 		return r.Stop(ctx, t, sig)
 	}
 	r.Journal.CancelNested(ctx, t, time.Time{})

@@ -68,6 +68,10 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, "+
 				"and it will not be tried again\nhint: --output-limit holds more", t.AttemptCount, flags.Size(limit)))
 		},
+		Cut: func(t *task.Task) {
+			lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("what attempt %d has left running writes more output: "+
+				"it is not waited for, and lost\nhint: have the command wait for it", t.AttemptCount)})
+		},
 		HoldFailed: func(t *task.Task, why error) {
 			lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, "+
 				"and it will not be tried again", t.AttemptCount, why))

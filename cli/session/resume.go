@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -249,125 +248,6 @@ func adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, 
 		_ = journal.ReleaseName(t.Name)
 	}
 	return adopted, err
-}
-
-// OuterOf returns the task whose business a nested one is; nil for none. One that is unfinished runs the inner retry
-// again when it is resumed, and one that was cancelled took all of it along. One that has ended otherwise left a daemon
-// or a shell behind, and what that ran is nobody else's.
-func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
-	for id, seen := t.Parent, []string{t.ID}; id != "" && !slices.Contains(seen, id); {
-		seen = append(seen, id)
-		outer, err := journal.Find(ctx, id)
-		switch {
-		case errors.Is(err, state.ErrNotFound): // it was pruned, or had another journal or none
-			return nil, nil
-		case err != nil:
-			return nil, err
-		case !outer.Status.Finished(), outer.Status == task.Cancelled && t.CreatedAt.Before(outer.FinishedAt):
-			return outer, nil
-		}
-		id = outer.Parent
-	}
-	return nil, nil
-}
-
-// EndNested cancels a task that nobody carries, and what is nested in it: the end of the outer one has found it alive.
-func EndNested(ctx context.Context, journal state.Store, t *task.Task) error {
-	adopted, err := adopt(ctx, journal, t)
-	switch {
-	case errors.Is(err, state.ErrOwned), errors.Is(err, state.ErrFinished):
-		return nil
-	case err != nil:
-		return fmt.Errorf("cancel %s: %w", render.ShortID(t.ID), err)
-	}
-	defer func() {
-		_ = journal.Release(adopted.Number)
-		if t.Name != "" {
-			_ = journal.ReleaseName(t.Name)
-		}
-	}()
-	now := time.Now()
-	if err = journal.Cancel(ctx, t.Number, now); err == nil {
-		err = journal.CancelNested(ctx, t, time.Time{}, now)
-	}
-	if err != nil && !errors.Is(err, state.ErrFinished) {
-		return fmt.Errorf("cancel %s: %w", render.ShortID(t.ID), err)
-	}
-	return nil
-}
-
-// StopCancelled stops what runs of a task, as it was read before it was cancelled, and cancels what is nested in it. The
-// note says what an attempt does that goes on.
-func StopCancelled(ctx context.Context, journal state.Store, t *task.Task) (note string, err error) {
-	note = stopOwner(ctx, journal, t)
-	if pid, failed := journal.Owner(t.Number); pid != 0 || failed != nil { // a living owner ends what is nested in its task
-		return note, nil
-	}
-	return note, journal.CancelNested(ctx, t, time.Time{}, time.Now())
-}
-
-// stopOwner sends TERM to the process that runs the task; otherwise the attempt would run to its end. A process that
-// runs other tasks too, as resume --all does, gets no signal, and the note says so.
-func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
-	pid, err := journal.Owner(t.Number)
-	if t.Queue == task.QueueWorker && t.Status == task.InFlight {
-		if dead, err := journal.Interrupted(ctx, t); err == nil && !dead {
-			return "; its worker stops the attempt" // it was told by the journal
-		}
-	}
-	switch {
-	case err == nil && pid == 0:
-		return stopSurvivors(t)
-	case err != nil || pid < 0:
-		return "; an attempt that runs now goes on to its end: its process cannot be signalled from here"
-	}
-	if ownsOthers(ctx, journal, pid) {
-		return fmt.Sprintf("; an attempt that runs now goes on to its end, since process %d carries other tasks too", pid)
-	}
-	SignalOwner(journal, t.Number, syscall.SIGTERM)
-	return ""
-}
-
-// SignalOwner sends a signal to the process that owns a task, and returns its number; 0 where it could not.
-func SignalOwner(journal state.Store, number int64, sig os.Signal) (pid int) {
-	pid, err := journal.Owner(number)
-	if err != nil || pid <= 0 {
-		return 0
-	}
-	process, err := os.FindProcess(pid)
-	if err != nil {
-		return 0
-	}
-	defer func() { _ = process.Release() }()
-	// Ask again: the system may have given the number to another process between the first answer and FindProcess.
-	if again, err := journal.Owner(number); err != nil || again != pid || process.Signal(sig) != nil {
-		return 0
-	}
-	return pid
-}
-
-// stopSurvivors sends TERM to the processes that the last attempt left running when its retry died.
-func stopSurvivors(t *task.Task) (note string) {
-	survivors := proc.Survivors{}
-	if t.Last.CutOff() {
-		switch found, err := survivors.Find(t, t.Last); {
-		case err != nil:
-			note = fmt.Sprintf("; its attempt may still be running, and cannot be seen from here: %v", err)
-		case found != "":
-			survivors.Signal(t, t.Last, syscall.SIGTERM)
-			note = "; TERM sent to " + found + ", which it had left running"
-		}
-	}
-	return note
-}
-
-// ownsOthers reports whether a process owns an unfinished task.
-func ownsOthers(ctx context.Context, journal state.Store, pid int) bool {
-	unfinished, err := journal.Unfinished(ctx)
-	return err == nil && slices.ContainsFunc(unfinished, func(t *task.Task) bool {
-		owner, err := journal.Owner(t.Number)
-		return err == nil && owner == pid
-	})
 }
 
 // Requeue gives a finished task fresh attempts, and makes this process its owner, and that of its name.

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,7 +22,6 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
-	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
 
@@ -321,48 +319,6 @@ func (w *Wrapper) askAgain(ctx context.Context, journal *Journal, t *task.Task, 
 		_ = journal.Journal.Cancel(ctx, t.Number, time.Now()) // the claim of a later run does it else
 	}
 	return err
-}
-
-// unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or
-// a shell, runs its own.
-func unfinished(ctx context.Context, journal state.Store, id string) string {
-	if id == "" {
-		return ""
-	}
-	if outer, err := journal.Find(ctx, id); err == nil && outer.Status.Finished() {
-		return ""
-	}
-	return id
-}
-
-// isWithin reports whether a task is another one, or nested in it however deep. It may be where the journal does not
-// say.
-func isWithin(ctx context.Context, journal state.Store, id, outer string) bool {
-	for range 100 {
-		if id == "" || id == outer {
-			return id != ""
-		}
-		t, err := journal.Find(ctx, id)
-		if errors.Is(err, state.ErrNotFound) { // it was pruned, or has another journal
-			return false
-		}
-		if err != nil {
-			break
-		}
-		id = t.Parent
-	}
-	return true
-}
-
-// isOfEarlierLife reports whether this process was started by an attempt of a task that has ended since, and was
-// requeued: it is a daemon's, and no part of the attempts to come.
-func isOfEarlierLife(ctx context.Context, p *Host, journal state.Store, parent string) bool {
-	attempt, err := strconv.Atoi(p.Getenv(cmdexec.EnvAttempt))
-	if err != nil {
-		return false
-	}
-	outer, err := journal.Find(ctx, parent)
-	return err == nil && attempt <= outer.RequeuedAfter
 }
 
 // dryRun prints the schedule of the policy.

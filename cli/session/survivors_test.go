@@ -145,3 +145,24 @@ func TestIsWithin(t *testing.T) {
 		}
 	}
 }
+
+// What an inner run has left that had ended before its outer one was requeued is no part of that any more.
+func TestOuterOfALaterLife(t *testing.T) {
+	ended, requeued := time.Unix(100, 0), time.Unix(200, 0)
+	for name, tt := range map[string]struct {
+		again time.Time // when the outermost was requeued
+		want  string
+	}{
+		"never": {want: "a"}, "before that end": {again: ended.Add(-time.Second), want: "a"}, "since": {again: requeued},
+	} {
+		journal := endedStore{tasks: []*task.Task{
+			{ID: "a", Status: task.InFlight, RequeuedAt: tt.again},
+			{ID: "i", Parent: "a", Status: task.Succeeded, FinishedAt: ended},
+		}}
+		outer, err := OuterOf(t.Context(), journal, &task.Task{ID: "b", Parent: "i", Status: task.Pending})
+		testkit.Must(t, err)
+		if outer == nil && tt.want != "" || outer != nil && outer.ID != tt.want {
+			t.Errorf("%s: got %+v, want %q", name, outer, tt.want)
+		}
+	}
+}

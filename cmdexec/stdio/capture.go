@@ -18,26 +18,34 @@ type capture struct {
 	tail        *spool.Tail
 	done        chan struct{} // closed when run has returned
 	ended       atomic.Bool   // the process has, and what it left running may write for ever
+	pending     atomic.Int64  // bytes in the pipe then
+	cut         bool          // that was writing when run has ended
 
 	flushed int64                 // how many of the held bytes were forwarded
 	err     atomic.Pointer[error] // the first error of holding or forwarding output
 }
 
+// lateLimit is how much is read at the most of what writes after the process has ended. A filter that writes at its end,
+// such as sort, has all that it got.
+const lateLimit = 64 << 20
+
 // run reads until the last writer has closed the pipe. Once the process has ended, it reads until a deadline at the
-// longest, and no more than a pipe holds.
+// longest.
 func (c *capture) run() {
 	defer close(c.done)
 	defer func() { _ = c.read.Close() }()
 	buffer := make([]byte, pipeCapacity)
-	for left := largestPipe; ; {
+	for late := int64(0); ; { // bytes that were written after the process had ended
+		after := c.ended.Load()
 		n, err := c.read.Read(buffer)
 		if !c.handle(buffer[:n]) {
 			return
 		}
-		if c.ended.Load() {
-			left -= n
+		if after {
+			late += int64(n)
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) || left <= 0 {
+		if written := late - c.pending.Load(); errors.Is(err, os.ErrDeadlineExceeded) || written > lateLimit {
+			c.cut = written > 0
 			c.drain(buffer)
 			return
 		}

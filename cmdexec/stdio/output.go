@@ -28,6 +28,7 @@ type Output struct {
 
 	// Called when OutputFinal begins to pass output on: since Limit is exceeded, or since there is no room to hold it.
 	LimitExceeded func(t *task.Task, limit int64)
+	Cut           func(t *task.Task) // called where what an attempt has left still writes; may be nil
 	HoldFailed    func(t *task.Task, reason error)
 }
 
@@ -38,6 +39,7 @@ type Streams struct {
 	captures       []*capture
 	stdout, stderr *capture // nil for a plain stream; the same one if both lead to one file
 	forwarding     *forwarding
+	cut            func()
 	abandoned      bool // a signal asked to stop while a capture was blocked, perhaps for ever
 }
 
@@ -45,7 +47,11 @@ type Streams struct {
 func (o *Output) Open(t *task.Task) (*Streams, error) {
 	o.modes[0].restore(o.Stdout)
 	o.modes[1].restore(o.Stderr)
-	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{}}
+	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{}, cut: func() {
+		if o.Cut != nil {
+			o.Cut(t)
+		}
+	}}
 	s.forwarding.enabled.Store(!o.Mode.Held())
 	if o.Mode == task.OutputFinal {
 		s.forwarding.limit = o.Limit
@@ -128,6 +134,9 @@ const (
 // running it waits for leftGrace only, since they may write for ever; after a signal that asks to stop for stopGrace,
 // since the reader of retry's own stdout may have stopped reading.
 func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
+	for _, c := range s.captures {
+		c.pending.Store(int64(stateOf(c.read).available))
+	}
 	until := time.Now().Add(leftGrace)
 	if o.Stop != nil {
 		until = past
@@ -147,6 +156,9 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 			s.abandoned = true
 			c.fail(task.ErrStopped)
 		}
+	}
+	if o.Stop == nil && slices.ContainsFunc(s.captures, func(c *capture) bool { return c.cut }) {
+		s.cut()
 	}
 	if s.stdout != nil {
 		o.Stdout = s.stdout.tail.String()

@@ -74,10 +74,10 @@ type InheritedStdin struct {
 
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool
-	start    int64                  // the offset at which the first attempt began to read a file
-	size     int64                  // of the file, when an attempt has begun last
-	modified int64                  // the file's time of change then
-	mode     blockingMode           // of a stream
+	start    int64 // the offset at which the first attempt began to read a file
+	size     int64 // of the file, when an attempt has begun last
+	modified int64 // the file's time of change then
+	mode     blockingMode
 	haveOpen func(os.FileInfo) bool // asks whether what an attempt has left running has the file open
 	state    streamState            // of a stream, when it was last looked at
 	reads    *readWatch             // of a stream
@@ -90,6 +90,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	again := s.opened
 	s.opened = true
 	in := &Input{File: s.File, Started: nothing, Close: noError}
+	s.mode.restore(s.File)
 	if s.Rest {
 		return in, nil
 	}
@@ -107,7 +108,6 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		}
 		s.start = at
 	case kindStream:
-		s.mode.restore(s.File)
 		if s.reads == nil {
 			s.reads = watchReads(s.File)
 		} else {

@@ -269,14 +269,18 @@ func (q *Queue) settledBefore(ctx context.Context, t *task.Task, a task.Attempt,
 	if a.Number == 0 {
 		return refusal
 	}
+	succeeded := a.Decision.Verdict == task.VerdictSucceeded
 	a.Decision = tooLate(a.Decision)
 	if a.Outcome.Stop != nil {
 		a.Outcome.Message = "stopped: the task was cancelled"
 	}
-	_ = q.submit(ctx, false, func(c *conn.Conn) ([]state.Change, error) {
+	err = q.pass(ctx, &queuedWrite{end: true, do: func(c *conn.Conn) ([]state.Change, error) {
 		_, err := updateAttempt(c, t.Number, a, isCancelled)
 		return nil, err
-	})
+	}})
+	if err != nil && succeeded {
+		_ = q.KeepEnd(t)
+	}
 	return refusal
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite/conn"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -590,6 +591,21 @@ func TestSyncNeedsTheLog(t *testing.T) {
 	must(t, os.Remove(filepath.Join(j.dir, DatabaseName)+walSuffix))
 	if err := j.syncLog(); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v, want %v", err, fs.ErrNotExist)
+	}
+}
+
+// A success under a cancel that cannot be written is kept beside the journal: --once relies on it.
+func TestASuccessUnderACancelIsKept(t *testing.T) {
+	j := open(t)
+	tk := storetest.Named(t, j, "nightly")
+	must(t, j.Cancel(t.Context(), tk.Number, storetest.Epoch))
+	fail(t, j, "UPDATE ON attempts")
+	err := storetest.Recorded(j, tk, storetest.Exit(0), storetest.Succeeded, storetest.Epoch)
+	if !errors.Is(err, task.ErrNotOwner) {
+		t.Errorf("got %v, want %v", err, task.ErrNotOwner)
+	}
+	if found, err := openIn(t, j.dir).Success(t.Context(), "nightly"); err != nil || found == nil || found.ID != tk.ID {
+		t.Errorf("got %+v, %v, want the success", found, err)
 	}
 }
 

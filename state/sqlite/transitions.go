@@ -170,8 +170,8 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 		conn.Step("task moved")
 		return j.recordInFlight(c, t, a)
 	})
-	if errors.Is(err, task.ErrNotOwner) {
-		_ = j.recordTooLate(ctx, t, a)
+	if errors.Is(err, task.ErrNotOwner) && j.recordTooLate(ctx, t, a) != nil && a.Decision.Verdict == task.VerdictSucceeded {
+		_ = j.KeepEnd(t)
 	}
 	return j.ended(t, err)
 }
@@ -180,7 +180,7 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 // else.
 func (j *Journal) recordTooLate(ctx context.Context, t *task.Task, a task.Attempt) error {
 	a.Decision = tooLate(a.Decision)
-	return j.write(ctx, func(c *conn.Conn) error {
+	return j.writeEnd(ctx, t, func(c *conn.Conn) error {
 		_, err := updateAttempt(c, t.Number, a, isCancelled)
 		return err
 	})
