@@ -126,38 +126,42 @@ const (
 	// leftGrace is the time that End waits for what the process has left running: a shell does not wait for the tee of
 	// its `exec > >(tee log)`.
 	leftGrace = 500 * time.Millisecond
-	// stopGrace is the time that End waits for blocked output after a signal has asked to stop.
+	// stopGrace is that time where a signal has asked to stop.
 	stopGrace = 100 * time.Millisecond
 )
 
 // End reads what the process wrote before it ended, and completes the outcome. For the processes that the process left
-// running it waits for leftGrace only, since they may write for ever; after a signal that asks to stop for stopGrace,
-// since the reader of retry's own stdout may have stopped reading.
+// running it waits for leftGrace only, since they may write for ever; after a signal that asks to stop for stopGrace, and
+// for as long again where the reader of retry's own stdout may have stopped reading.
 func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	for _, c := range s.captures {
 		c.pending.Store(int64(stateOf(c.read).available))
 	}
-	until := time.Now().Add(leftGrace)
+	grace := leftGrace
 	if o.Stop != nil {
-		until = past
+		grace = stopGrace
 	}
-	s.readUntil(until)
+	s.readFor(grace)
+	cut := false
 	for _, c := range s.captures {
 		if o.Stop == nil {
 			o.Stop = waitOrStop(c.done, signals)
-			if o.Stop == nil {
+			if o.Stop != nil {
+				s.readFor(stopGrace)
+			}
+		}
+		if o.Stop != nil {
+			select {
+			case <-c.done:
+			case <-time.After(2 * stopGrace): // it is blocked
+				s.abandoned = true
+				c.fail(task.ErrStopped)
 				continue
 			}
-			s.readUntil(past)
 		}
-		select {
-		case <-c.done:
-		case <-time.After(stopGrace):
-			s.abandoned = true
-			c.fail(task.ErrStopped)
-		}
+		cut = cut || c.cut
 	}
-	if o.Stop == nil && slices.ContainsFunc(s.captures, func(c *capture) bool { return c.cut }) {
+	if cut && (o.Stop == nil || o.ExitCode() == 0) {
 		s.cut()
 	}
 	if s.stdout != nil {
@@ -170,12 +174,10 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	o.Final = forwarded || errors.Is(s.lost(), syscall.EPIPE)
 }
 
-var past = time.Unix(1, 0)
-
-// readUntil has every capture end at a time, after it has read what is in its pipe then, or before with its last writer.
-func (s *Streams) readUntil(deadline time.Time) {
+// readFor has every capture end after a time, when it has read what is in its pipe then, or before with its last writer.
+func (s *Streams) readFor(d time.Duration) {
 	for _, c := range s.captures {
-		c.ended.Store(c.read.SetReadDeadline(deadline) == nil) // which Windows cannot
+		c.ended.Store(c.read.SetReadDeadline(time.Now().Add(d)) == nil) // which Windows cannot
 	}
 }
 

@@ -559,3 +559,27 @@ func TestAReaderWaitsForAnExclusiveLock(t *testing.T) {
 		t.Errorf("got %v, want the reader to wait", err)
 	}
 }
+
+// What another process makes at the moment is not lost: it makes the reserve after the WAL, and its tables are in the
+// database before its WAL goes.
+func TestAJournalThatIsBeingMadeIsNotLost(t *testing.T) {
+	j := open(t)
+	lost := func(what string, want bool) {
+		t.Helper()
+		got, err := hasLostWAL(j.dir)
+		must(t, err)
+		if got != want {
+			t.Errorf("%s: got lost %v, want %v", what, got, want)
+		}
+	}
+	path := filepath.Join(j.dir, DatabaseName)
+	lost("with its tables in the WAL", false)
+	must(t, os.Rename(path+walSuffix, path+".moved"))
+	lost("without the WAL", true)
+	must(t, os.Rename(path+".moved", path+walSuffix))
+	must(t, os.Rename(filepath.Join(j.dir, reserveName), path+".reserve"))
+	lost("before the reserve is made", false)
+	must(t, os.Rename(path+".reserve", filepath.Join(j.dir, reserveName)))
+	_ = j.conn.Use(func() error { _, _, err := j.conn.Checkpoint("TRUNCATE"); return err })
+	lost("with its tables in the database", false)
+}

@@ -144,8 +144,8 @@ func statDatabase(dir string) (os.FileInfo, error) {
 	damage := ""
 	switch {
 	case wal == nil || wal.Size() == 0:
-		reserve, err := stat(filepath.Join(dir, reserveName))
-		if err != nil || reserve == nil || database == nil || !hasNoTables(path, database.Size()) {
+		lost, err := hasLostWAL(dir)
+		if err != nil || !lost {
 			return database, err
 		}
 		damage = DatabaseName + " is empty, and its WAL is gone"
@@ -161,6 +161,22 @@ func statDatabase(dir string) (os.FileInfo, error) {
 	return nil, &state.Fault{
 		Kind: state.ErrCorrupt, Err: errors.New(damage), Hint: hintFor(state.ErrCorrupt, dir), Dir: dir, File: database,
 	}
+}
+
+// hasLostWAL reports whether there was a journal whose WAL is gone with all of its tables. Another process may be making
+// one: its WAL is there before its reserve, and its tables are in the database before its WAL is removed.
+func hasLostWAL(dir string) (bool, error) {
+	path := filepath.Join(dir, DatabaseName)
+	reserve, err := stat(filepath.Join(dir, reserveName))
+	if reserve == nil || err != nil {
+		return false, err
+	}
+	wal, err := stat(path + walSuffix)
+	if err != nil || wal != nil && wal.Size() > 0 {
+		return false, err
+	}
+	database, err := stat(path)
+	return err == nil && database != nil && hasNoTables(path, database.Size()), err
 }
 
 // diagnose also notes which file is damaged.
