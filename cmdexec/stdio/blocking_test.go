@@ -76,7 +76,7 @@ func TestStreamsThatDoNotBlock(t *testing.T) {
 	stdin := Replay(read, spool.New(len(big), nil), nil)
 	got := make([]byte, 0, len(big))
 	for buffer := make([]byte, 4096); ; {
-		n, err := stdin.next(buffer, int64(len(got)), nil)
+		n, err := stdin.next(buffer, int64(len(got)), &feeding{})
 		got = append(got, buffer[:n]...)
 		if errors.Is(err, io.EOF) {
 			break

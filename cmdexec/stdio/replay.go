@@ -94,6 +94,7 @@ type feeding struct {
 	over    chan struct{}  // closed when the attempt is over
 	stopped chan time.Time // when a signal asked retry to stop
 	ended   atomic.Bool    // all of the input was written
+	reads   bool           // it has read the source, and not only what was kept
 }
 
 const (
@@ -157,13 +158,14 @@ func (r *ReplayedStdin) changed() error {
 }
 
 // checkEnd returns an error where the source has not ended as it should, and no attempt may take that for an end. Where
-// it was rewritten meanwhile, this attempt has read what it would have read by itself, but no other one gets the same.
+// it has changed meanwhile, this attempt has read what it would have read by itself, but no other one gets the same.
 func (r *ReplayedStdin) checkEnd() error {
+	changed := r.changed()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	err := CheckEnd(r.source, r.info, r.terminal)
-	if errors.Is(err, errRewritten) {
-		r.unkept = cmp.Or(r.unkept, err)
+	if errors.Is(err, errRewritten) || err == nil && changed != nil {
+		r.unkept = cmp.Or(r.unkept, errRewritten)
 		return nil
 	}
 	return err
@@ -193,7 +195,7 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 	defer func() { _ = pipe.Close() }()
 	buffer := make([]byte, pipeCapacity)
 	for offset := int64(0); ; {
-		n, err := r.next(buffer, offset, a.over)
+		n, err := r.next(buffer, offset, a)
 		if n > 0 {
 			if _, err := pipe.Write(buffer[:n]); err != nil {
 				return
@@ -242,13 +244,13 @@ func (r *ReplayedStdin) isCutOff(a *feeding) bool {
 
 // next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt
 // may be reading the source: then it waits until that has read something, or until the attempt is over.
-func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int, error) {
+func (r *ReplayedStdin) next(p []byte, offset int64, a *feeding) (int, error) {
 	if offset < r.kept.Size() {
 		return r.readKept(p, offset)
 	}
 	select {
 	case r.reading <- struct{}{}:
-	case <-over:
+	case <-a.over:
 		return 0, os.ErrClosed
 	}
 	defer func() { <-r.reading }()
@@ -258,6 +260,13 @@ func (r *ReplayedStdin) next(p []byte, offset int64, over <-chan struct{}) (int,
 	if err := r.exhausted(offset); err != nil {
 		return 0, err
 	}
+	if !a.reads && offset > 0 { // after what an earlier attempt has read, which may be long ago
+		if err := r.changed(); err != nil {
+			r.finish(err)
+			return 0, err
+		}
+	}
+	a.reads = true
 	n, err := Blocking{r.source}.Read(p)
 	if errors.Is(err, io.EOF) {
 		err = cmp.Or(r.checkEnd(), err)

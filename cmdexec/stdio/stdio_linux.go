@@ -62,7 +62,7 @@ type readWatch struct {
 	pipe    *os.File    // of a pipe: a descriptor of our own, whose signals no other process takes over
 	named   bool        // it is a FIFO: after its end, another writer may come
 	events  *activity   // while an attempt runs
-	access  int         // an inotify of the reads of a pipe that holds little; 0 for none
+	access  int         // an inotify of the reads of a pipe that holds little; 0 of one that holds much, -1 where there is none
 	before  streamState // of the pipe, when it began
 	content []byte
 	missed  bool // something came before the events were counted
@@ -149,8 +149,8 @@ func (w *readWatch) endEvents() *activity {
 	}
 	if w.access > 0 {
 		_ = unix.Close(w.access)
-		w.access = 0
 	}
+	w.access = 0
 	return events
 }
 
@@ -202,24 +202,24 @@ func startsOnlyWith(now, text []byte) bool {
 	return len(text) > 0 && bytes.HasPrefix(now, text) && !bytes.Contains(now[1:], text)
 }
 
-// watchAccess returns an inotify of the reads of a stream; 0 where the system has none for it. It does not tell who has
-// read, nor how much, nor a read from a look with tee.
+// watchAccess returns an inotify of the reads of a stream; -1 where there is none, since it belongs to another user, or
+// this one has too many. It does not tell who has read, nor how much, nor a read from a look with tee.
 func watchAccess(stream *os.File) int {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
-		return 0
+		return -1
 	}
 	if _, err := unix.InotifyAddWatch(fd, fdPath(stream), unix.IN_ACCESS); err != nil {
 		_ = unix.Close(fd)
-		return 0
+		return -1
 	}
 	return fd
 }
 
-// accessed reports whether somebody has read the pipe, or looked at it, since begin.
+// accessed reports whether somebody may have read a pipe that held little, or have looked at it, since begin.
 func (w *readWatch) accessed() bool {
-	if w.access == 0 {
-		return false
+	if w.access <= 0 {
+		return w.access < 0
 	}
 	n, err := unix.Read(w.access, make([]byte, 64*unix.SizeofInotifyEvent))
 	return err == nil && n > 0
