@@ -442,6 +442,17 @@ func TestFileThatIsWrittenAnewBetweenAttempts(t *testing.T) {
 	}
 }
 
+// A log that has grown while an attempt read it is another one where it is shorter then, however short it was before.
+func TestFileThatGrowsAndIsCutBetweenAttempts(t *testing.T) {
+	file := fileWith(t, fourLines)
+	stdin := &stdio.InheritedStdin{File: file}
+	checkAttempt(t, stdin, `for i in 1 2 3; do echo more; done >>"`+file.Name()+`"; cat`, fourLines+"more\nmore\nmore\n")
+	testkit.Must(t, os.Truncate(file.Name(), int64(len(fourLines))+5))
+	if _, err := stdin.Open(); !errors.Is(err, stdio.ErrRead) {
+		t.Errorf("got %v, want ErrRead", err)
+	}
+}
+
 // A line that was read, and after which an equal one came, is not taken for the one that was there: lines of a log or of
 // a queue are often equal.
 func TestReadBeforeTheSameCameAgain(t *testing.T) {

@@ -16,19 +16,22 @@ import (
 // settle writes an outcome. A store that cannot be written is asked again and again: what was done must not be done
 // once more.
 func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err error) {
-	follows := w.followUp(t)
+	follows, kept := w.followUp(t), false
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err = w.Queue.Settle(ctx, t, a, follows)
 		if err == nil || errors.Is(err, task.ErrNotOwner) {
 			break
 		}
 		w.warn(fmt.Errorf("write the outcome of attempt %d of task %s: %w", a.Number, t.ID, err))
+		if !kept && isToKeep(t, a, follows, err) { // this process may be killed while it tries again
+			kept = w.Queue.KeepEnd(t) == nil
+		}
 		if errors.Is(err, state.ErrCorrupt) || !w.sleep(ctx, pause) {
 			break
 		}
 	}
 	if err != nil && !errors.Is(err, task.ErrNotOwner) {
-		err = w.keepEnd(t, a, follows, err)
+		err = w.endKept(t, a, kept, err)
 	}
 	if err == nil {
 		if t.Status.Finished() && t.Status != task.Succeeded {
@@ -39,16 +42,26 @@ func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err 
 	return err
 }
 
-// keepEnd keeps the end of an attempt that could not be settled, and returns nil, or a Loss where it cannot. Settle alone
-// makes what follows an end: such a task runs once more.
-func (w *Worker) keepEnd(t *task.Task, a task.Attempt, follows *task.Task, why error) error {
-	if !t.Status.Finished() || a.Number == 0 || a.Outcome.IsCrash() { // who rescues the task decides the same
-		return why
-	}
-	if follows == nil && !errors.Is(why, state.ErrCorrupt) && w.Queue.KeepEnd(t) == nil {
+// isToKeep reports whether the end of an attempt is kept beside a store that cannot be written. Settle alone makes what
+// follows an end: such a task runs once more. Of others, who rescues the task decides the same.
+func isToKeep(t *task.Task, a task.Attempt, follows *task.Task, why error) bool {
+	return isEnd(t, a) && follows == nil && !errors.Is(why, state.ErrCorrupt)
+}
+
+func isEnd(t *task.Task, a task.Attempt) bool {
+	return t.Status.Finished() && a.Number > 0 && !a.Outcome.IsCrash()
+}
+
+// endKept says what became of the end of an attempt that could not be settled. It returns nil where that is kept, and a
+// Loss where it is not.
+func (w *Worker) endKept(t *task.Task, a task.Attempt, kept bool, why error) error {
+	switch {
+	case kept:
 		w.warn(fmt.Errorf("the end of task %s is kept beside the journal, for the next worker to write it there: %w",
 			t.ID, why))
 		return nil
+	case !isEnd(t, a):
+		return why
 	}
 	return runner.Loss{Err: fmt.Errorf("its end is not in the journal, and it may run again: %w", why), New: true}
 }

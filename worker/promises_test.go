@@ -406,6 +406,12 @@ func TestEndsAreKeptWhereTheStoreFails(t *testing.T) {
 				time.Sleep(time.Second / 2)
 				m.set(func() { m.down = errDown })
 				time.Sleep(time.Minute)
+				m.mutex.Lock()
+				early := slices.Clone(m.kept)
+				m.mutex.Unlock()
+				if !slices.Equal(early, test.kept) { // a SIGKILL may come before the worker gives up
+					t.Errorf("before it gives up: got kept %v, want %v", early, test.kept)
+				}
 				stop()
 				loss := slices.ContainsFunc(b.warnings, func(err error) bool {
 					l, found := errors.AsType[runner.Loss](err)

@@ -131,7 +131,7 @@ func dueTime(begin flags.WhenFlags, now time.Time) (time.Time, error) {
 
 // queuedBefore returns the task of the name that makes another one superfluous: one that has succeeded, with --once, or
 // one that waits or runs with the same work. It reads the input only where that has to be compared, or kept.
-func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task.Task,
+func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task,
 	read func() (*spool.Spool, error), lines render.Observer) (*task.Task, error) {
 	if t.Name == "" {
 		return nil, nil
@@ -153,19 +153,23 @@ func (w *Wrapper) queuedBefore(ctx context.Context, queue *sqlite.Queue, t *task
 		if _, err := read(); err != nil { // before that one is cancelled
 			return nil, err
 		}
+		if slices.Contains(cmdexec.OuterTasks(p.Getenv), earlier.ID) {
+			return nil, fmt.Errorf("%w: %s is what this command runs in, and --fresh would end that"+
+				"\nhint: give the task that is added another name", errName, text.Escape(t.Name))
+		}
 		_, err := queue.Cancel(ctx, earlier.Number, time.Now())
 		if errors.Is(err, state.ErrFinished) {
 			return nil, nil
 		}
-		if err == nil {
-			_, err = StopCancelled(ctx, queue.Journal, earlier)
+		if err == nil { // what runs of it is stopped once the new one is there
+			w.replaced = append(w.replaced, earlier)
 		}
 		return nil, err
 	case w.IfRunning != "skip":
 		err := w.sameQueued(queue, earlier, t, read)
 		if errors.Is(err, state.ErrInputLost) && time.Since(earlier.CreatedAt) < patience { // it is being stored
 			time.Sleep(firstNamePause)
-			return w.queuedBefore(ctx, queue, t, read, lines)
+			return w.queuedBefore(ctx, p, queue, t, read, lines)
 		}
 		if err != nil {
 			return nil, err
@@ -226,7 +230,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
 		return input, err
 	})
-	if earlier, err := w.queuedBefore(ctx, queue, t, read, lines); err != nil || earlier != nil {
+	if earlier, err := w.queuedBefore(ctx, p, queue, t, read, lines); err != nil || earlier != nil {
 		return idOf(earlier), err
 	}
 	t.Queue, t.Options.Output, t.Options.OutputLimit, t.NextAttemptAt = task.QueueWorker, "", 0, due
@@ -249,8 +253,13 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 			return "", err
 		}
 		// Another process has just added one of the name, or carried it to its success.
-		if earlier, err := w.queuedBefore(ctx, queue, t, read, lines); err != nil || earlier != nil {
+		if earlier, err := w.queuedBefore(ctx, p, queue, t, read, lines); err != nil || earlier != nil {
 			return idOf(earlier), err
+		}
+	}
+	for _, earlier := range w.replaced {
+		if _, err := StopCancelled(ctx, queue.Journal, earlier); err != nil {
+			lines.Warn(fmt.Errorf("stop what runs of %s: %w", render.ShortID(earlier.ID), err))
 		}
 	}
 	if input == nil {

@@ -23,6 +23,7 @@ import (
 	"github.com/10f93571/retry/server"
 	"github.com/10f93571/retry/server/access"
 	"github.com/10f93571/retry/server/wire"
+	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 	"github.com/10f93571/retry/worker"
@@ -163,10 +164,12 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 		Lookup:  func(name string) (string, bool) { return flags.LookUp(p.Environ, name) },
 		Version: version.Get().Version, Warn: o.Lines.Warn, Limits: limits(o.ServeFlags),
 		Stop: func(ctx context.Context, t *task.Task) error {
-			if t.Queue == task.QueueWorker { // the journal tells its worker, which may be the one of this process
-				return nil
+			workers, err := s.queue.ListWorkers(ctx)
+			carries := func(w state.Worker) bool { return w.Number == t.Worker && !w.Gone }
+			if err != nil || t.Status == task.InFlight && slices.ContainsFunc(workers, carries) {
+				return err // the journal tells its worker, which may be the one of this process
 			}
-			_, err := StopCancelled(ctx, s.queue.Journal, t)
+			_, err = StopCancelled(ctx, s.queue.Journal, t)
 			return err
 		},
 		Metrics: s.monitor, Blobs: s.carrier.Blobs, Policies: func() []task.Policy { return soundPolicies(file) },

@@ -44,6 +44,8 @@ type Wrapper struct {
 	ownKey  bool         // the flags give the idempotency key
 
 	notFound bool // the command was
+
+	replaced []*task.Task // by the one that is added: cancelled, and to be stopped
 }
 
 // Work is what the attempts execute.

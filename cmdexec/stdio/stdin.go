@@ -96,7 +96,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	}
 	switch s.kind() {
 	case kindFile:
-		in.Wait = s.wait
+		in.Wait, in.Close = s.wait, s.noteGrowth
 		if err := s.checkSize(); err != nil {
 			return nil, err
 		}
@@ -149,6 +149,14 @@ func (s *InheritedStdin) checkSize() error {
 		return fmt.Errorf("%w, and %w", errRewritten, ErrRead)
 	}
 	s.size, s.modified = info.Size(), modified
+	return nil
+}
+
+// noteGrowth takes note of what others have appended to a file while an attempt ran, which may have read it.
+func (s *InheritedStdin) noteGrowth() error {
+	if info, err := s.File.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > s.size {
+		s.size, s.modified = info.Size(), info.ModTime().UnixNano()
+	}
 	return nil
 }
 
@@ -211,7 +219,7 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 			s.warn(errUnseen)
 		}
 		_, err := s.File.Seek(s.start, io.SeekStart)
-		return &Input{File: s.File, Started: nothing, Close: noError, Wait: s.wait}, err
+		return &Input{File: s.File, Started: nothing, Close: s.noteGrowth, Wait: s.wait}, err
 	}
 	return &Input{File: private, Started: nothing, Wait: s.wait, Close: func() error {
 		read, err := private.Seek(0, io.SeekCurrent)
@@ -219,7 +227,7 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 		if err == nil && err2 == nil && read > shared {
 			_, _ = s.File.Seek(read, io.SeekStart)
 		}
-		return private.Close()
+		return errors.Join(s.noteGrowth(), private.Close())
 	}}, nil
 }
 

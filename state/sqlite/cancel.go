@@ -184,10 +184,8 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	if err != nil {
 		return err
 	}
-	if t.Once {
-		if carried, err := j.isCarried(c, t.Number); carried || err != nil {
-			return cmp.Or(err, state.ErrOwned)
-		}
+	if carried, err := j.isCarried(c, t.Number); carried || err != nil {
+		return cmp.Or(err, state.ErrOwned)
 	}
 	err = j.advance(c, t.Number, t.ID, transition{
 		event: task.EventRequeue, from: stored.status, fromCount: stored.count,
@@ -234,7 +232,8 @@ func (j *Journal) freeLiving(c *conn.Conn, parent string) error {
 	return err
 }
 
-// isCarried reports whether a worker still carries the last attempt of a task that was cancelled: that may succeed yet.
+// isCarried reports whether a worker still carries the last attempt of a task that was cancelled: that may be about to
+// start, or succeed yet.
 func (j *Journal) isCarried(c *conn.Conn, number int64) (carried bool, err error) {
 	const query = `SELECT w.number FROM attempts a JOIN workers w ON w.name = a.worker AND w.started_at <= a.started_at
 		WHERE a.task = ?1 AND a.number = (SELECT attempt_count FROM tasks WHERE number = ?1) AND ` + isCancelled

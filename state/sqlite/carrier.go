@@ -206,6 +206,10 @@ func (q *Queue) NoteProcess(ctx context.Context, t *task.Task, process string) e
 	})
 }
 
+// shareAgain lets a resume, too, go on with what a run has begun and not a worker.
+const shareAgain = `UPDATE tasks SET queue = 2 WHERE number = ?1
+	AND (SELECT worker FROM attempts WHERE task = ?1 ORDER BY number LIMIT 1) IS NULL`
+
 // Settle implements state.Queue.
 func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error {
 	if a.Number > 0 && t.Nonce == 0 {
@@ -226,6 +230,11 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 		conn.Step("attempt settled")
 		if a.Number > 0 {
 			if _, err := updateAttempt(c, t.Number, a, isInFlight); err != nil {
+				return nil, err
+			}
+		}
+		if a.Number > 1 && t.Status == task.Pending {
+			if _, err := c.Exec(shareAgain, t.Number); err != nil {
 				return nil, err
 			}
 		}

@@ -107,8 +107,14 @@ func (s queueSuite) onceUnderACancel(t *testing.T) {
 		tk.Name, tk.Once = "nightly", true
 		return tk
 	}
+	other := p.claim(p.add(NewRequest("example.org"))[0].Number, time.Now())
+	_, err := p.Cancel(t.Context(), other.Number, Epoch)
+	Must(t, err)
+	if err := p.Requeue(t.Context(), other.Number, Epoch); !errors.Is(err, state.ErrOwned) {
+		t.Errorf("a requeue of any task while its worker has it: got %v, want a refusal", err)
+	}
 	first := p.claim(p.add(named())[0].Number, time.Now())
-	_, err := p.Cancel(t.Context(), first.Number, Epoch)
+	_, err = p.Cancel(t.Context(), first.Number, Epoch)
 	Must(t, err)
 	if err := p.Requeue(t.Context(), first.Number, Epoch); !errors.Is(err, state.ErrOwned) {
 		t.Errorf("a requeue while its worker has it: got %v, want a refusal", err)
