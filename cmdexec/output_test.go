@@ -238,7 +238,11 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 			o := heldOutput(t, mode)
 			o.Capture = task.CaptureBoth
 			cut := 0
-			o.Cut = func(*task.Task) { cut++ }
+			o.Cut = func(_ *task.Task, written bool) {
+				if cut++; !written {
+					t.Error("told that nothing was written")
+				}
+			}
 			pids := newFile(t, t.TempDir(), "pids")
 			const code = `echo first; sh -c 'echo $$ >>"$0"; while :; do echo more; done' "$1" &
 				while ! [ -s "$1" ]; do sleep 0.01; done; exit 3`
@@ -265,7 +269,7 @@ func TestWhatIsWrittenJustAfterTheEnd(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		o := heldOutput(t, mode)
 		o.Capture = task.CaptureBoth
-		o.Cut = func(*task.Task) { t.Error("told that it was cut") }
+		o.Cut = func(*task.Task, bool) { t.Error("told that it was cut") }
 		r := script(t, `echo first; (while kill -0 $$ 2>/dev/null; do sleep 0.01; done
 			head -c 1500000 /dev/zero; echo last) &`).withOutput(o)
 		r.task.Status = task.Succeeded
@@ -279,11 +283,19 @@ func TestWhatIsWrittenJustAfterTheEnd(t *testing.T) {
 // Execute does not wait for a daemon that writes nothing.
 func TestASilentDaemonIsNotWaitedFor(t *testing.T) {
 	o := heldOutput(t, task.OutputFinal)
-	o.Cut = func(*task.Task) { t.Error("told that it was cut") }
+	told := 0
+	o.Cut = func(_ *task.Task, written bool) {
+		if told++; written {
+			t.Error("told that something was written")
+		}
+	}
 	r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out; exit 3`).withOutput(o)
 	r.task.Status = task.Failed
 	r.start().check(task.Outcome{Exit: 3, Stdout: "out\n"})
 	checkText(t, "passed on", contents(t, o.Stdout), "out\n")
+	if told != 1 {
+		t.Errorf("told %d times that it may write more, want once", told)
+	}
 }
 
 // What is in the pipe when the command ends is passed on. The reader of retry's stdout is too slow to have read it

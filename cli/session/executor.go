@@ -68,9 +68,13 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, "+
 				"and it will not be tried again\nhint: --output-limit holds more", t.AttemptCount, flags.Size(limit)))
 		},
-		Cut: func(t *task.Task) {
-			lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("what attempt %d has left running writes more output: "+
-				"it is not waited for, and lost\nhint: have the command wait for it", t.AttemptCount)})
+		Cut: func(t *task.Task, written bool) {
+			err := fmt.Errorf("what attempt %d has left running has its output open still: "+
+				"what it writes from now on is lost\nhint: have the command wait for it, or send its output elsewhere", t.AttemptCount)
+			if written {
+				err = runner.Loss{New: true, Err: err}
+			}
+			lines.Warn(err)
 		},
 		HoldFailed: func(t *task.Task, why error) {
 			lines.Warn(fmt.Errorf("there is no room to hold the output of attempt %d (%w): it is passed on from now on, "+

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/10f93571/retry/internal/spool"
 )
@@ -17,9 +18,10 @@ type capture struct {
 	held        *spool.Spool
 	tail        *spool.Tail
 	done        chan struct{} // closed when run has returned
-	ended       atomic.Bool   // the process has, and what it left running may write for ever
+	ended       atomic.Int64  // when the process has, and what it left running may write for ever; 0: not yet
 	pending     atomic.Int64  // bytes in the pipe then
-	cut         bool          // that was writing when run has ended
+	cut         bool          // that had the pipe open when run has ended
+	written     bool          // and has written to it
 
 	flushed int64                 // how many of the held bytes were forwarded
 	err     atomic.Pointer[error] // the first error of holding or forwarding output
@@ -29,6 +31,9 @@ type capture struct {
 // such as sort, has all that it got.
 const lateLimit = 64 << 20
 
+// underWay is how long after the end of the process a read may be under way of what it wrote before.
+const underWay = 5 * time.Millisecond
+
 // run reads until the last writer has closed the pipe. Once the process has ended, it reads until a deadline at the
 // longest.
 func (c *capture) run() {
@@ -36,16 +41,15 @@ func (c *capture) run() {
 	defer func() { _ = c.read.Close() }()
 	buffer := make([]byte, pipeCapacity)
 	for late := int64(0); ; { // bytes that were written after the process had ended
-		after := c.ended.Load()
 		n, err := c.read.Read(buffer)
 		if !c.handle(buffer[:n]) {
 			return
 		}
-		if after {
+		if at := c.ended.Load(); at != 0 && time.Since(time.Unix(0, at)) > underWay {
 			late += int64(n)
 		}
 		if written := late - c.pending.Load(); errors.Is(err, os.ErrDeadlineExceeded) || written > lateLimit {
-			c.cut = written > 0
+			c.cut, c.written = true, written > 0
 			c.drain(buffer)
 			return
 		}

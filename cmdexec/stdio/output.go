@@ -28,8 +28,9 @@ type Output struct {
 
 	// Called when OutputFinal begins to pass output on: since Limit is exceeded, or since there is no room to hold it.
 	LimitExceeded func(t *task.Task, limit int64)
-	Cut           func(t *task.Task) // called where what an attempt has left still writes; may be nil
-	HoldFailed    func(t *task.Task, reason error)
+	// Called where what an attempt has left may write more, and whether it has written by then; may be nil.
+	Cut        func(t *task.Task, written bool)
+	HoldFailed func(t *task.Task, reason error)
 }
 
 // Streams are stdout and stderr of one attempt.
@@ -39,7 +40,7 @@ type Streams struct {
 	captures       []*capture
 	stdout, stderr *capture // nil for a plain stream; the same one if both lead to one file
 	forwarding     *forwarding
-	cut            func()
+	cut            func(written bool)
 	abandoned      bool // a signal asked to stop while a capture was blocked, perhaps for ever
 }
 
@@ -47,9 +48,9 @@ type Streams struct {
 func (o *Output) Open(t *task.Task) (*Streams, error) {
 	o.modes[0].restore(o.Stdout)
 	o.modes[1].restore(o.Stderr)
-	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{}, cut: func() {
+	s := &Streams{Stdout: o.Stdout, Stderr: o.Stderr, forwarding: &forwarding{}, cut: func(written bool) {
 		if o.Cut != nil {
-			o.Cut(t)
+			o.Cut(t, written)
 		}
 	}}
 	s.forwarding.enabled.Store(!o.Mode.Held())
@@ -142,7 +143,7 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 		grace = stopGrace
 	}
 	s.readFor(grace)
-	cut := false
+	cut, written := false, false
 	for _, c := range s.captures {
 		if o.Stop == nil {
 			o.Stop = waitOrStop(c.done, signals)
@@ -159,10 +160,10 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 				continue
 			}
 		}
-		cut = cut || c.cut
+		cut, written = cut || c.cut, written || c.written
 	}
 	if cut && (o.Stop == nil || o.ExitCode() == 0) {
-		s.cut()
+		s.cut(written)
 	}
 	if s.stdout != nil {
 		o.Stdout = s.stdout.tail.String()
@@ -177,7 +178,9 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 // readFor has every capture end after a time, when it has read what is in its pipe then, or before with its last writer.
 func (s *Streams) readFor(d time.Duration) {
 	for _, c := range s.captures {
-		c.ended.Store(c.read.SetReadDeadline(time.Now().Add(d)) == nil) // which Windows cannot
+		if c.read.SetReadDeadline(time.Now().Add(d)) == nil { // which Windows cannot
+			c.ended.CompareAndSwap(0, time.Now().UnixNano())
+		}
 	}
 }
 

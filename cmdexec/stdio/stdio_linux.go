@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"os"
@@ -203,26 +204,42 @@ func startsOnlyWith(now, text []byte) bool {
 }
 
 // watchAccess returns an inotify of the reads of a stream; -1 where there is none, since it belongs to another user, or
-// this one has too many. It does not tell who has read, nor how much, nor a read from a look with tee.
+// this one has too many. It does not tell who has read, nor how much.
 func watchAccess(stream *os.File) int {
 	fd, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
 	if err != nil {
 		return -1
 	}
-	if _, err := unix.InotifyAddWatch(fd, fdPath(stream), unix.IN_ACCESS); err != nil {
+	if _, err := unix.InotifyAddWatch(fd, fdPath(stream), unix.IN_ACCESS|unix.IN_OPEN|unix.IN_CLOSE_NOWRITE); err != nil {
 		_ = unix.Close(fd)
 		return -1
 	}
 	return fd
 }
 
-// accessed reports whether somebody may have read a pipe that held little, or have looked at it, since begin.
+// accessed reports whether somebody may have read a pipe that held little since begin. A retry that looks at it opens it
+// anew for that, and closes it: what comes in between is no read.
 func (w *readWatch) accessed() bool {
 	if w.access <= 0 {
 		return w.access < 0
 	}
-	n, err := unix.Read(w.access, make([]byte, 64*unix.SizeofInotifyEvent))
-	return err == nil && n > 0
+	looks := 0
+	for buffer := make([]byte, 256*unix.SizeofInotifyEvent); ; {
+		n, err := unix.Read(w.access, buffer)
+		if err != nil || n <= 0 {
+			return false
+		}
+		for at := 0; at+unix.SizeofInotifyEvent <= n; at += unix.SizeofInotifyEvent { // these events have no name
+			switch mask := binary.NativeEndian.Uint32(buffer[at+4:]); {
+			case mask&unix.IN_OPEN != 0:
+				looks++
+			case mask&unix.IN_CLOSE_NOWRITE != 0:
+				looks = max(0, looks-1)
+			case mask&unix.IN_ACCESS != 0 && looks == 0, mask&unix.IN_Q_OVERFLOW != 0:
+				return true
+			}
+		}
+	}
 }
 
 // end ends the watch.
@@ -238,6 +255,10 @@ func (w *readWatch) end() {
 
 // peek returns a copy of what a pipe holds, or of its beginning, and leaves it there. It is nil for what is no pipe.
 func peek(stream *os.File) []byte {
+	if own, err := os.OpenFile(fdPath(stream), os.O_RDONLY|unix.O_NONBLOCK, 0); err == nil { // see accessed
+		stream = own
+		defer func() { _ = own.Close() }()
+	}
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil

@@ -128,6 +128,9 @@ func (r *Request) Safe() bool {
 	return r.Idempotent || r.Keyed || isIdempotent(r.Method)
 }
 
+// ForStdout reports whether the request is for a reply that goes to stdout: it has not succeeded without that.
+func (r *Request) ForStdout() bool { return r.Method == "GET" && r.Output == "" }
+
 // isIdempotent reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
 func isIdempotent(method string) bool {
 	switch method {

@@ -207,8 +207,7 @@ func (q *Queue) NoteProcess(ctx context.Context, t *task.Task, process string) e
 }
 
 // shareAgain lets a resume, too, go on with what a run has begun and not a worker.
-const shareAgain = `UPDATE tasks SET queue = 2 WHERE number = ?1
-	AND (SELECT worker FROM attempts WHERE task = ?1 ORDER BY number LIMIT 1) IS NULL`
+const shareAgain = "UPDATE tasks SET queue = 2 WHERE number = ? AND " + hasRun
 
 // Settle implements state.Queue.
 func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error {

@@ -83,6 +83,9 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	if _, err := j.writeKeptEnds(ctx, number); err != nil {
 		return nil, err
 	}
+	if err := j.shareDead(ctx); err != nil {
+		return nil, err
+	}
 	found, err := j.tasks(ctx, selectTasks+"WHERE t.number = ?", number)
 	switch {
 	case err != nil:

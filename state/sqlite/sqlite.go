@@ -80,6 +80,7 @@ func OpenWritable(ctx context.Context, dir string) (*Journal, error) {
 		return nil, errors.Join(fmt.Errorf("open the journal in %s: %w", dir, err), j.Close())
 	}
 	_, _ = j.writeKeptEnds(ctx, 0) // who adopts a task tries again, and fails where that does
+	_ = j.shareDead(ctx)
 	return j, nil
 }
 

@@ -224,7 +224,7 @@ func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 
 // decide writes the task's new status after a decision.
 func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.Decision) error {
-	if t.Reason == task.ReasonDeferred { // a worker may go on with it, as a resume may
+	if t.Reason == task.ReasonDeferred && !forStdout(t) { // a worker may go on with it, as a resume may
 		if _, err := c.Exec("UPDATE tasks SET queue = 2 WHERE number = ?", t.Number); err != nil {
 			return err
 		}
@@ -233,6 +233,12 @@ func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.De
 		event: string(d.Verdict), from: from, fromCount: t.AttemptCount, to: t.Status, count: t.AttemptCount,
 		reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt,
 	})
+}
+
+// forStdout reports whether a task is a request for its reply, which goes to stdout: a worker has none.
+func forStdout(t *task.Task) bool {
+	target, ok := t.Target.(interface{ ForStdout() bool })
+	return ok && target.ForStdout()
 }
 
 // CatchUp writes the end of a task whose owner could not write all of its attempts.

@@ -154,6 +154,33 @@ func (q *Queue) lives(number int64) (bool, error) {
 	return pid != 0, err
 }
 
+// hasRun is a task that a run has begun, and not a worker.
+const hasRun = "(SELECT worker FROM attempts WHERE task = tasks.number ORDER BY number LIMIT 1) IS NULL"
+
+// shareDead lets a resume, too, go on with what runs have begun, and workers have carried that are dead.
+func (j *Journal) shareDead(ctx context.Context) error {
+	const query = "SELECT number, worker FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT' AND queue = 1 AND " + hasRun
+	type claim struct{ number, worker int64 }
+	claims, err := collect(ctx, j, query, nil, func(scan conn.Scanner) (c claim, err error) {
+		return c, scan(&c.number, &c.worker)
+	})
+	for _, c := range claims {
+		if _, own := living.Load(workerKey{j.dir, c.worker}); own || err != nil {
+			continue
+		}
+		pid, failed := j.Owner(lock.Worker(c.worker))
+		if pid != 0 || failed != nil {
+			continue
+		}
+		err = j.write(ctx, func(db *conn.Conn) error {
+			const share = "UPDATE tasks SET queue = 2 WHERE number = ? AND worker = ? AND status = 'IN_FLIGHT'"
+			_, err := db.Exec(share, c.number, c.worker)
+			return err
+		})
+	}
+	return err
+}
+
 // Dead implements state.Queue. The rows of dead workers without tasks are removed.
 func (q *Queue) Dead(ctx context.Context, now time.Time, visibility time.Duration) (dead []state.Worker, err error) {
 	rows, err := selected(ctx, q, selectWorkers, nil, scanWorker)
