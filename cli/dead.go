@@ -108,14 +108,14 @@ func (c *requeueCommand) requeueDead(ctx context.Context, p *Process) error {
 
 // queueRequeuer is what requeueOne needs of a queue.
 type queueRequeuer interface {
-	Requeue(ctx context.Context, number int64, due time.Time) error
+	RequeueDead(ctx context.Context, t *task.Task, due time.Time) error
 }
 
 func (c *requeueCommand) requeueOne(ctx context.Context, queue queueRequeuer, t *task.Task, due time.Time) error {
 	if err := session.CheckInput(t); err != nil {
 		return fmt.Errorf("%w: %w", state.ErrInputDropped, err)
 	}
-	return queue.Requeue(ctx, t.Number, due)
+	return queue.RequeueDead(ctx, t, due)
 }
 
 // refusals are the reasons why a single task gets no fresh attempts.

@@ -161,7 +161,7 @@ func (q *requeues) run(ctx context.Context, o *state.Operation) error {
 			if err := p.wait(ctx); err != nil {
 				return q.save(ctx, o, err)
 			}
-			switch err := q.server.Queue.Requeue(context.WithoutCancel(ctx), t.Number, q.server.Now()); {
+			switch err := q.server.Queue.RequeueDead(context.WithoutCancel(ctx), t, q.server.Now()); {
 			case err == nil:
 				o.Requeued++
 			case q.server.storeProblem(err) != nil:

@@ -224,6 +224,9 @@ type Operator interface {
 	// Requeue gives a finished task fresh attempts, due at a time, or returns ErrUnfinished, or ErrSucceeded where
 	// its name has succeeded in another run and --once lets it succeed once.
 	Requeue(ctx context.Context, number int64, due time.Time) error
+	// RequeueDead is Requeue for one of many tasks that were read before. Where that one has been requeued since, however
+	// it has ended then, it returns ErrUnfinished.
+	RequeueDead(ctx context.Context, t *task.Task, due time.Time) error
 	// Reschedule moves the next attempt of a waiting task to a time, and reports whether it waits.
 	Reschedule(ctx context.Context, number int64, due time.Time) (bool, error)
 }

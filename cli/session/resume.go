@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -89,8 +87,7 @@ func (s survivors) inHand(t *task.Task) bool {
 	ctx := context.Background()
 	workers, err := s.journal.Journal.ListWorkers(ctx)
 	carries := func(w state.Worker) bool {
-		own := strings.HasSuffix(w.Name, ":"+strconv.Itoa(os.Getpid())) // a process does not see its own locks
-		return w.Name == t.Last.Worker && !w.StartedAt.After(t.Last.StartedAt) && (own || !w.Gone)
+		return w.Name == t.Last.Worker && !w.StartedAt.After(t.Last.StartedAt) && !w.Gone
 	}
 	if err != nil || !slices.ContainsFunc(workers, carries) {
 		return false

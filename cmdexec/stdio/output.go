@@ -41,6 +41,7 @@ type Streams struct {
 	stdout, stderr *capture // nil for a plain stream; the same one if both lead to one file
 	forwarding     *forwarding
 	cut            func(written bool)
+	tellCut        func() // nil where nothing may write more
 	abandoned      bool // a signal asked to stop while a capture was blocked, perhaps for ever
 }
 
@@ -163,7 +164,7 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 		cut, written = cut || c.cut, written || c.written
 	}
 	if cut && (o.Stop == nil || o.ExitCode() == 0) {
-		s.cut(written)
+		s.tellCut = func() { s.cut(written) }
 	}
 	if s.stdout != nil {
 		o.Stdout = s.stdout.tail.String()
@@ -215,6 +216,9 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 	if !passesOn && !t.Status.Finished() {
 		o.before = s
 		return nil, nil // what could not be held is not missed yet
+	}
+	if passesOn && s.tellCut != nil {
+		s.tellCut()
 	}
 	defer s.close()
 	if !passesOn {

@@ -5,6 +5,7 @@ package request
 import (
 	"encoding/json"
 	"errors"
+	"net/http"
 	"reflect"
 	"slices"
 	"strings"
@@ -129,7 +130,7 @@ func (r *Request) Safe() bool {
 }
 
 // ForStdout reports whether the request is for a reply that goes to stdout: it has not succeeded without that.
-func (r *Request) ForStdout() bool { return r.Method == "GET" && r.Output == "" }
+func (r *Request) ForStdout() bool { return r.Method == http.MethodGet && r.Output == "" }
 
 // isIdempotent reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
 func isIdempotent(method string) bool {

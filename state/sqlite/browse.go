@@ -215,11 +215,24 @@ func (q *Queue) Cancel(ctx context.Context, number int64, now time.Time) (before
 
 // Requeue implements state.Queue.
 func (q *Queue) Requeue(ctx context.Context, number int64, due time.Time) error {
+	return q.requeueIf(ctx, number, due, func(*task.Task) bool { return true })
+}
+
+// RequeueDead implements state.Queue.
+func (q *Queue) RequeueDead(ctx context.Context, t *task.Task, due time.Time) error {
+	return q.requeueIf(ctx, t.Number, due, func(now *task.Task) bool {
+		return now.ID == t.ID && now.Status == t.Status && now.FinishedAt.Equal(t.FinishedAt)
+	})
+}
+
+func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time, wanted func(*task.Task) bool) error {
 	return q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {
 		t, err := q.readTask(c, number)
 		switch {
 		case err != nil:
 			return nil, err
+		case !wanted(t):
+			return nil, state.ErrUnfinished
 		case t.Damage != nil:
 			return nil, fmt.Errorf("%w: %w", state.ErrDamaged, t.Damage)
 		case !t.Status.Finished():

@@ -193,6 +193,11 @@ func TestANewWorkerKeepsItsRow(t *testing.T) {
 	q := openQueue(t)
 	number, err := q.Register(t.Context(), state.Worker{Name: "old"})
 	must(t, err)
+	seen, err := q.Journal.ListWorkers(t.Context()) // the system does not tell a process of its own locks
+	must(t, err)
+	if len(seen) != 1 || seen[0].Gone {
+		t.Errorf("got %+v, want that the worker of this process lives", seen)
+	}
 	old, err := q.ListWorkers(t.Context())
 	must(t, err)
 	must(t, q.Unregister(t.Context(), number))

@@ -224,7 +224,8 @@ func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 
 // decide writes the task's new status after a decision.
 func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.Decision) error {
-	if t.Reason == task.ReasonDeferred && !forStdout(t) { // a worker may go on with it, as a resume may
+	// A worker may go on with it, as a resume may; a nested one is left to the outer one.
+	if t.Reason == task.ReasonDeferred && t.Parent == "" && !forStdout(t) {
 		if _, err := c.Exec("UPDATE tasks SET queue = 2 WHERE number = ?", t.Number); err != nil {
 			return err
 		}

@@ -127,8 +127,9 @@ func (q *Queue) ListWorkers(ctx context.Context) ([]state.Worker, error) {
 func (j *Journal) ListWorkers(ctx context.Context) ([]state.Worker, error) {
 	rows, err := collect(ctx, j, selectWorkers, nil, scanWorker)
 	return present(rows, func(number int64) (bool, error) {
+		_, own := living.Load(workerKey{j.dir, number}) // whose lock this process does not see
 		pid, err := j.Owner(lock.Worker(number))
-		return pid != 0, err
+		return own || pid != 0, err
 	}), err
 }
 

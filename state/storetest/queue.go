@@ -27,6 +27,7 @@ func RunQueue(t *testing.T, create CreateQueue) {
 		{"AddStoresTasks", s.addStoresTasks},
 		{"AddIsAllOrNothing", s.addIsAllOrNothing},
 		{"OnceUnderACancel", s.onceUnderACancel},
+		{"RequeueOfWhatWasRead", s.requeueOfWhatWasRead},
 		{"Keys", s.keys},
 		{"KeysInOneBatch", s.keysInOneBatch},
 		{"EqualAddsMakeOneTask", s.equalAddsMakeOneTask},

@@ -44,6 +44,21 @@ func (p *process) variety(t *testing.T) (tasks []*task.Task) {
 	return tasks
 }
 
+// Of many tasks that were read before, one that was requeued since is none of them any more, however it has ended.
+func (s queueSuite) requeueOfWhatWasRead(t *testing.T) {
+	p := s.start(t).register()
+	dead := p.inFlight(NewRequest("example.org"))
+	Must(t, p.settle(dead, Exit(1), Failed, Epoch, nil))
+	read, _ := p.stored(dead.ID)
+	Must(t, p.Requeue(t.Context(), dead.Number, Epoch))
+	Must(t, p.settle(p.claim(dead.Number, Epoch), Exit(0), Succeeded, Epoch.Add(time.Second), nil))
+	p.unchanged(t, "requeue what was dead", state.ErrUnfinished, func() error {
+		return p.RequeueDead(t.Context(), read, Epoch)
+	})
+	now, _ := p.stored(dead.ID)
+	Must(t, p.RequeueDead(t.Context(), now, Epoch))
+}
+
 // lastError is how a Group names the end of a task's last attempt.
 func lastError(t *task.Task) string {
 	switch o := t.Last.Outcome; {
