@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
@@ -21,8 +20,7 @@ func (j *Journal) Owner(number int64) (pid int, err error) {
 	return j.owners.Owner(number)
 }
 
-// Interrupted reports whether an unfinished task has lost its owner. One that waits for a worker or a resume has not, as
-// long as a worker lives.
+// Interrupted reports whether an unfinished task has lost its owner.
 func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
 	switch {
 	case t.Status.Finished():
@@ -32,10 +30,6 @@ func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
 	case t.Queue == task.QueueWorker:
 		pid, err := j.Owner(lock.Worker(t.Worker))
 		return pid == 0, err
-	case t.Queue == task.QueueShared && t.Status == task.Pending:
-		if workers, err := j.ListWorkers(ctx); err != nil || slices.ContainsFunc(workers, isAlive) {
-			return false, err
-		}
 	}
 	if pid, err := j.Owner(t.Number); pid != 0 || err != nil {
 		return false, err
@@ -47,8 +41,6 @@ func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
 	}
 	return err == nil && !status.Finished(), err
 }
-
-func isAlive(w state.Worker) bool { return !w.Gone }
 
 func (j *Journal) status(ctx context.Context, number int64) (status task.Status, err error) {
 	err = j.row(ctx, "SELECT status FROM tasks WHERE number = ?", []any{number}, (*string)(&status))
