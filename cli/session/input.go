@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -89,8 +91,14 @@ func namedPipe(command []string) string {
 	opened := regexp.MustCompile(`/(dev|proc/(self|\d+))/fd/\d+`) // that of <(command), also as a part of an argument
 	for _, argument := range command {
 		paths := opened.FindAllString(argument, -1)
-		_, value, _ := strings.Cut(argument, "=")
-		for _, path := range append(paths, argument, value, strings.TrimPrefix(argument, "@"), strings.TrimPrefix(value, "@")) {
+		if len(paths) == 0 {
+			_, value, _ := strings.Cut(argument, "=")
+			paths = []string{argument, value, strings.TrimPrefix(argument, "@"), strings.TrimPrefix(value, "@")}
+		}
+		for _, path := range paths {
+			if fd, err := strconv.Atoi(filepath.Base(path)); err == nil && stdio.IsForWriting(fd) {
+				continue // that of >(command)
+			}
 			if info, err := os.Stat(path); err == nil && info.Mode()&os.ModeNamedPipe != 0 {
 				return path
 			}

@@ -184,5 +184,11 @@ func isOfEarlierLife(ctx context.Context, p *Host, journal state.Store, parent s
 		return false
 	}
 	outer, err := journal.Find(ctx, parent)
-	return err == nil && attempt <= outer.RequeuedAfter
+	switch {
+	case err != nil, outer.RequeuedAt.IsZero():
+		return false
+	case attempt == outer.RequeuedAfter: // what the on-start hook runs has the number of the last attempt before
+		return p.Getenv(cmdexec.EnvStatus) != string(task.Pending)
+	}
+	return attempt < outer.RequeuedAfter
 }

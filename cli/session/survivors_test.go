@@ -166,3 +166,25 @@ func TestOuterOfALaterLife(t *testing.T) {
 		}
 	}
 }
+
+// What the attempts before a requeue have left is no part of those after it. The on-start hook has the number of the
+// attempt before, and is one.
+func TestIsOfEarlierLife(t *testing.T) {
+	journal := endedStore{tasks: []*task.Task{
+		{ID: "first"}, {ID: "again", RequeuedAt: time.Unix(1, 0), RequeuedAfter: 3},
+	}}
+	for _, tt := range []struct {
+		outer, attempt, status string
+		want                   bool
+	}{
+		{outer: "first", attempt: "0", status: "PENDING"}, {outer: "first", attempt: "1"},
+		{outer: "again", attempt: "2", want: true}, {outer: "again", attempt: "3", want: true},
+		{outer: "again", attempt: "3", status: "FAILED", want: true}, {outer: "again", attempt: "3", status: "PENDING"},
+		{outer: "again", attempt: "4"}, {outer: "pruned", attempt: "1"},
+	} {
+		host := testHost("RETRY_ATTEMPT="+tt.attempt, "RETRY_STATUS="+tt.status)
+		if got := isOfEarlierLife(t.Context(), host, journal, tt.outer); got != tt.want {
+			t.Errorf("%+v: got %v", tt, got)
+		}
+	}
+}

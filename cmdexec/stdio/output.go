@@ -42,7 +42,7 @@ type Streams struct {
 	forwarding     *forwarding
 	cut            func(written bool)
 	tellCut        func() // nil where nothing may write more
-	abandoned      bool // a signal asked to stop while a capture was blocked, perhaps for ever
+	abandoned      bool   // a signal asked to stop while a capture was blocked, perhaps for ever
 }
 
 // Open prepares the streams of the next attempt.

@@ -64,6 +64,12 @@ func ready(f *os.File, events int16, timeout time.Duration) bool {
 	return happened != 0 || (err != nil && !errors.Is(err, unix.EINTR))
 }
 
+// IsForWriting reports whether a descriptor can only be written to.
+func IsForWriting(fd int) bool {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFL, 0)
+	return err == nil && flags&unix.O_ACCMODE == unix.O_WRONLY
+}
+
 // isNonblocking reports whether O_NONBLOCK is set, which whoever shares the stream may have done.
 func isNonblocking(f *os.File) bool {
 	flags, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)

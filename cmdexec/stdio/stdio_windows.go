@@ -36,6 +36,9 @@ func Writable(*os.File, time.Duration) bool { return true }
 // readable is true for the same reason.
 func readable(*os.File, time.Duration) bool { return true }
 
+// IsForWriting is false: nothing is named by a descriptor.
+func IsForWriting(int) bool { return false }
+
 // isNonblocking is false: there is no such mode.
 func isNonblocking(*os.File) bool { return false }
 
