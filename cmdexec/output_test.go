@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
+	_ "github.com/10f93571/retry/internal/expression" // of conditions
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
@@ -277,6 +278,26 @@ func TestWhatIsWrittenJustAfterTheEnd(t *testing.T) {
 			t.Errorf("%s: got %+v, want the last line", mode, got)
 		}
 		checkText(t, "passed on", contents(t, o.Stdout), "first\n"+string(make([]byte, 1500000))+"last\n")
+	}
+}
+
+// Where the output of an attempt is not passed on, nobody misses what was cut of it, but for a condition that looks at it.
+func TestACutThatNobodyMisses(t *testing.T) {
+	for _, looks := range []bool{false, true} {
+		o := heldOutput(t, task.OutputFailure)
+		told := 0
+		o.Cut = func(*task.Task, bool) { told++ }
+		r := script(t, `exec 3<&0; sh -c 'read -r _' <&3 & echo out`).withOutput(o)
+		if looks {
+			condition, err := task.ParseCondition(`stdout contains "out"`)
+			testkit.Must(t, err)
+			r.task.Policy.SuccessOn = []task.Condition{condition}
+		}
+		r.task.Status = task.Succeeded
+		r.start().check(task.Outcome{Stdout: "out\n"})
+		if (told > 0) != looks {
+			t.Errorf("with a condition %v: told %d times", looks, told)
+		}
 	}
 }
 

@@ -213,12 +213,13 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 		return nil, s.lost()
 	}
 	passesOn := o.passesOn(s, t.Status)
+	if s.tellCut != nil && (passesOn || t.Policy.Captures() != task.CaptureNone) { // else nobody misses it
+		s.tellCut()
+		s.tellCut = nil
+	}
 	if !passesOn && !t.Status.Finished() {
 		o.before = s
 		return nil, nil // what could not be held is not missed yet
-	}
-	if passesOn && s.tellCut != nil {
-		s.tellCut()
 	}
 	defer s.close()
 	if !passesOn {

@@ -253,6 +253,9 @@ func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time, want
 		if err := q.requeue(c, t, due, queue); err != nil {
 			return nil, err
 		}
+		if _, err := c.Exec(shareAgain, number); err != nil { // a worker may have carried what a run had begun
+			return nil, err
+		}
 		change, err := currentChange(c, number, time.Now())
 		return []state.Change{change}, err
 	})

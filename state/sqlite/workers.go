@@ -156,7 +156,7 @@ func (q *Queue) lives(number int64) (bool, error) {
 }
 
 // hasRun is a task that a run has begun, and not a worker.
-const hasRun = "(SELECT worker FROM attempts WHERE task = tasks.number ORDER BY number LIMIT 1) IS NULL"
+const hasRun = "(SELECT worker IS NULL FROM attempts WHERE task = tasks.number ORDER BY number LIMIT 1)"
 
 // shareDead lets a resume, too, go on with what runs have begun, and workers have carried that are dead.
 func (j *Journal) shareDead(ctx context.Context) error {
