@@ -477,6 +477,38 @@ func TestReadBeforeTheSameCameAgain(t *testing.T) {
 	if !errors.Is(err, stdio.ErrRead) {
 		t.Errorf("got %v, want ErrRead", err)
 	}
+	expectText(t, read, "job\nstop\n")
+	say("job\n")
+	stdin = inherit(t, read)
+	err = openAndClose(t, stdin, func() { // as a command does that is given /dev/stdin
+		time.Sleep(300 * time.Millisecond)
+		again, err := os.Open(fmt.Sprintf("/proc/self/fd/%d", read.Fd()))
+		testkit.Must(t, err)
+		expectText(t, again, "job\n")
+		testkit.Must(t, again.Close())
+		say("job\nstop\n")
+	})
+	if !errors.Is(err, stdio.ErrRead) {
+		t.Errorf("opened anew: got %v, want ErrRead", err)
+	}
+}
+
+// A retry inside of an attempt looks at a pipe, and does not read it.
+func TestLooksOfANestedRetry(t *testing.T) {
+	read, write := openStream["pipe"](t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	say := func(lines string) {
+		_, err := write.WriteString(lines)
+		testkit.Must(t, err)
+	}
+	say("one\n")
+	testkit.Must(t, openAndClose(t, inherit(t, read), func() {
+		inner := inherit(t, read)
+		for _, line := range []string{"two\n", "three\n"} {
+			testkit.Must(t, openAndClose(t, inner, func() { say(line) }))
+		}
+	}))
+	expectText(t, read, "one\ntwo\nthree\n")
 }
 
 // What a daemon of an attempt reads after its end is gone for the next one.

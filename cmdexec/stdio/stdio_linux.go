@@ -25,6 +25,11 @@ func reopen(f *os.File) (*os.File, error) {
 	return os.OpenFile(fdPath(f), mode&(unix.O_ACCMODE|unix.O_APPEND), 0)
 }
 
+// openAgain opens a pipe for reading that does not wait.
+func openAgain(f *os.File) (*os.File, error) {
+	return os.OpenFile(fdPath(f), os.O_RDONLY|unix.O_NONBLOCK, 0)
+}
+
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // isLocked reports whether a lock was taken through the file, with flock for example.
@@ -82,7 +87,7 @@ func watchReads(stream *os.File) *readWatch {
 	default:
 		w.named = hasName(stream)
 		w.pipe = stream // if it belongs to another user
-		if f, err := os.OpenFile(fdPath(stream), os.O_RDONLY|unix.O_NONBLOCK, 0); err == nil {
+		if f, err := openAgain(stream); err == nil {
 			w.pipe = f
 		}
 	}
@@ -217,26 +222,30 @@ func watchAccess(stream *os.File) int {
 	return fd
 }
 
-// accessed reports whether somebody may have read a pipe that held little since begin. A retry that looks at it opens it
-// anew for that, and closes it: what comes in between is no read.
+// aLook is what peek does, as an inotify tells it: it opens the pipe and closes it, opens it again, looks and closes it.
+// A command that opens /dev/stdin does so once.
+const aLook = "ocoac"
+
+// accessed reports whether somebody may have read a pipe that held little since begin. What retry has done itself, or one
+// that is nested in the attempt, is no read.
 func (w *readWatch) accessed() bool {
 	if w.access <= 0 {
 		return w.access < 0
 	}
-	looks := 0
+	var seen []byte
 	for buffer := make([]byte, 256*unix.SizeofInotifyEvent); ; {
 		n, err := unix.Read(w.access, buffer)
 		if err != nil || n <= 0 {
-			return false
+			return strings.Contains(strings.ReplaceAll(string(seen), aLook, ""), "a")
 		}
 		for at := 0; at+unix.SizeofInotifyEvent <= n; at += unix.SizeofInotifyEvent { // these events have no name
 			switch mask := binary.NativeEndian.Uint32(buffer[at+4:]); {
 			case mask&unix.IN_OPEN != 0:
-				looks++
+				seen = append(seen, 'o')
 			case mask&unix.IN_CLOSE_NOWRITE != 0:
-				looks = max(0, looks-1)
-			case mask&unix.IN_ACCESS != 0 && looks == 0, mask&unix.IN_Q_OVERFLOW != 0:
-				return true
+				seen = append(seen, 'c')
+			default: // IN_ACCESS, or too many of all
+				seen = append(seen, 'a')
 			}
 		}
 	}
@@ -255,9 +264,12 @@ func (w *readWatch) end() {
 
 // peek returns a copy of what a pipe holds, or of its beginning, and leaves it there. It is nil for what is no pipe.
 func peek(stream *os.File) []byte {
-	if own, err := os.OpenFile(fdPath(stream), os.O_RDONLY|unix.O_NONBLOCK, 0); err == nil { // see accessed
-		stream = own
-		defer func() { _ = own.Close() }()
+	if first, err := openAgain(stream); err == nil { // see aLook
+		_ = first.Close()
+		if own, err := openAgain(stream); err == nil {
+			stream = own
+			defer func() { _ = own.Close() }()
+		}
 	}
 	read, write, err := os.Pipe()
 	if err != nil {

@@ -251,7 +251,7 @@ func (j *Journal) isCarried(c *conn.Conn, number int64) (carried bool, err error
 }
 
 // Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once. That its
-// terminal was closed holds no longer.
+// terminal was closed holds no longer; and a part of another run is left to that by workers.
 func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {
@@ -263,7 +263,8 @@ func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	}
 	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE tasks SET policy = ?, options = ?, environment = ?, parent = ?, once = max(once, ?),
-			reason = nullif(reason, '` + string(task.ReasonHangup) + `') WHERE number = ? AND id = ?`
+			reason = nullif(reason, '` + string(task.ReasonHangup) + `'),
+			queue = CASE WHEN queue = 2 AND ?4 IS NOT NULL THEN 0 ELSE queue END WHERE number = ? AND id = ?`
 		_, err := c.Exec(query, string(policy), options, joinStrings(t.Environment), nullable(t.Parent), t.Once,
 			t.Number, t.ID)
 		return err
