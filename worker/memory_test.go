@@ -179,13 +179,14 @@ func (m *memory) cancelUnheard(number int64) {
 
 func (m *memory) Cancelled(_ context.Context, numbers []int64) (list []state.Change, err error) {
 	m.set(func() {
+		err = m.down
 		for _, n := range numbers {
 			if t := m.tasks[n]; t.Status == task.Cancelled {
 				list = append(list, state.Change{Number: n, Status: task.Cancelled, Attempt: t.AttemptCount})
 			}
 		}
 	})
-	return list, m.down
+	return list, err
 }
 
 func (m *memory) set(do func()) {
