@@ -67,6 +67,9 @@ func (w *Worker) dispatch(stop, ctx context.Context, changes <-chan state.Change
 				timer.Stop()
 				return
 			}
+			if w.slots == w.Concurrency && time.Since(w.anew) > 50*drainLook { // what a resume had may be free
+				w.startAnew(ctx)
+			}
 		}
 		timer.Stop()
 		if time.Now().Round(0).Sub(asleep.Round(0)) > wait+stoodStill { // changes may be lost
@@ -274,6 +277,7 @@ func (w *Worker) startAnew(ctx context.Context) {
 	w.group.Go(func() { w.stopCancelled(ctx) })
 	w.plan.forget()
 	w.generation++
+	w.anew = time.Now()
 	w.load(ctx)
 }
 

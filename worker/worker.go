@@ -80,6 +80,7 @@ type Worker struct {
 	loading    bool           // the queue is read
 	missed     []state.Change // that came during the read
 	generation int            // how often everything was loaded anew
+	anew       time.Time      // when it was last
 	freed      chan slot
 	jobs       chan *job // for goroutines that have nothing to do
 	answers    chan func()

@@ -40,16 +40,21 @@ func (c *capture) run() {
 	defer close(c.done)
 	defer func() { _ = c.read.Close() }()
 	buffer := make([]byte, pipeCapacity)
-	for late := int64(0); ; { // bytes that were written after the process had ended
+	before, late := int64(0), int64(0) // bytes read since the process has ended: its own, and what was written later
+	for {
 		n, err := c.read.Read(buffer)
 		if !c.handle(buffer[:n]) {
 			return
 		}
-		if at := c.ended.Load(); at != 0 && time.Since(time.Unix(0, at)) > underWay {
-			late += int64(n)
+		if at := c.ended.Load(); at != 0 {
+			own := int64(n)
+			if time.Since(time.Unix(0, at)) > underWay {
+				own = min(own, max(0, c.pending.Load()-before))
+			}
+			before, late = before+own, late+int64(n)-own
 		}
-		if written := late - c.pending.Load(); errors.Is(err, os.ErrDeadlineExceeded) || written > lateLimit {
-			c.cut, c.written = true, written > 0
+		if errors.Is(err, os.ErrDeadlineExceeded) || late > lateLimit {
+			c.cut, c.written = true, late > 0
 			c.drain(buffer)
 			return
 		}
