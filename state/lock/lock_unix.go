@@ -187,7 +187,11 @@ func (o *Owners) Queue(ctx context.Context) (done func()) {
 	case <-ctx.Done():
 		go func() { // a wait in the kernel cannot be interrupted: release the lock when it is granted
 			<-granted
-			leave()
+			o.mutex.Lock()
+			defer o.mutex.Unlock()
+			if !o.closed {
+				leave()
+			}
 		}()
 		return func() {}
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // OwnersFile is the file in the directory that holds the locks of owners.
@@ -28,7 +29,9 @@ const UnknownPID = -1
 // Owners holds the kernel locks of the owners: byte N of one file is task number N. The kernel releases the locks of a
 // process that dies, and unlike a stored pid, a lock never means another process.
 type Owners struct {
-	file *os.File
+	file   *os.File
+	mutex  sync.Mutex // of closed
+	closed bool       // nothing is to be released any more
 }
 
 // OpenOwners opens the locks of a directory whose files exist.
@@ -50,6 +53,9 @@ func (o *Owners) In(dir string) bool {
 
 // Close releases every lock that this process holds.
 func (o *Owners) Close() error {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.closed = true
 	return o.file.Close()
 }
 
