@@ -265,7 +265,8 @@ func TestWhatIsLeftBehindIsNotTakenIn(t *testing.T) {
 	}
 }
 
-// The tee of a shell's `exec > >(tee log)` writes the last lines after the shell has ended, and a sort there all of them.
+// The tee of a shell's `exec > >(tee log)` writes the last lines after the shell has ended, and a sort there all of
+// them.
 func TestWhatIsWrittenJustAfterTheEnd(t *testing.T) {
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
 		o := heldOutput(t, mode)
@@ -281,7 +282,8 @@ func TestWhatIsWrittenJustAfterTheEnd(t *testing.T) {
 	}
 }
 
-// Where the output of an attempt is not passed on, nobody misses what was cut of it, but for a condition that looks at it.
+// Where the output of an attempt is not passed on, nobody misses what was cut of it, but for a condition that looks
+// at it.
 func TestACutThatNobodyMisses(t *testing.T) {
 	for _, looks := range []bool{false, true} {
 		o := heldOutput(t, task.OutputFailure)

@@ -274,7 +274,8 @@ func TestStreamsLeaveNothingBehind(t *testing.T) {
 	for i := range 60 {
 		attempt(i)
 	}
-	// The feed of the latest attempt closes its pipe in a goroutine: there may be one file less than when they were counted.
+	// The feed of the latest attempt closes its pipe in a goroutine: there may be one file less than when they were
+	// counted.
 	testkit.Eventually(t, "no more files than before", func() bool { return openFiles(t) <= files })
 	testkit.Eventually(t, "no more goroutines than before", func() bool { return runtime.NumGoroutine() <= goroutines })
 }
@@ -453,8 +454,8 @@ func TestFileThatGrowsAndIsCutBetweenAttempts(t *testing.T) {
 	}
 }
 
-// A line that was read, and after which an equal one came, is not taken for the one that was there: lines of a log or of
-// a queue are often equal.
+// A line that was read, and after which an equal one came, is not taken for the one that was there: lines of a log or
+// of a queue are often equal.
 func TestReadBeforeTheSameCameAgain(t *testing.T) {
 	read, write := openStream["pipe"](t)
 	defer func() { _, _ = read.Close(), write.Close() }()

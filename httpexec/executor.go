@@ -170,9 +170,9 @@ func (a *attempt) run(ctx context.Context) error {
 	}
 }
 
-// send sends one request. The request is never sent again unseen: that is done by the connection pool of net/http, which
-// NewClientConn does not use. Where a kept connection turns out to be closed before a byte of the request was written,
-// another one is made.
+// send sends one request. The request is never sent again unseen: that is done by the connection pool of net/http,
+// which NewClientConn does not use. Where a kept connection turns out to be closed before a byte of the request was
+// written, another one is made.
 func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func(), error) {
 	h = a.withCookies(h)
 	response, done, err := a.sendOnce(ctx, &h, false)

@@ -39,8 +39,8 @@ func (r *Runner) flush(t *task.Task, a task.Attempt) (os.Signal, error) {
 // readerGone reports whether nobody reads the rest of the output. A success stays one then.
 func readerGone(lost error) bool { return errors.Is(lost, syscall.EPIPE) }
 
-// tellsLost reports whether lost output needs a word. What was interrupted comes again, or was not wanted; a success that
-// came in spite of a signal does not come again.
+// tellsLost reports whether lost output needs a word. What was interrupted comes again, or was not wanted; a success
+// that came in spite of a signal does not come again.
 func tellsLost(t *task.Task, a task.Attempt, lost error) bool {
 	if errors.Is(lost, task.ErrStopped) {
 		ended := t.Status.Finished() && t.Status != task.Cancelled

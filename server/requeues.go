@@ -80,8 +80,8 @@ func (q *requeues) watch() {
 	})
 }
 
-// start goes on with an operation until it is done, cancelled, or the server ends. Another server may carry it: then this
-// one leaves it alone.
+// start goes on with an operation until it is done, cancelled, or the server ends. Another server may carry it: then
+// this one leaves it alone.
 func (q *requeues) start(id string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

@@ -54,8 +54,8 @@ func (w *Worker) leased(ctx context.Context) bool {
 // rescueInterval is how often a worker looks for dead ones.
 const rescueInterval = 500 * time.Millisecond
 
-// patience says whether workers that live and do not renew may be taken for stopped. Where this process stood still too,
-// or the clock was set, they get the time to renew.
+// patience says whether workers that live and do not renew may be taken for stopped. Where this process stood still
+// too, or the clock was set, they get the time to renew.
 type patience struct {
 	visibility  time.Duration
 	last, until time.Time

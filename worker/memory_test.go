@@ -13,8 +13,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// memory is a queue without a disk, for tests in which time stands still while something is done. What no worker needs is
-// not implemented.
+// memory is a queue without a disk, for tests in which time stands still while something is done. What no worker
+// needs is not implemented.
 type memory struct {
 	state.Queue
 	testing.TB

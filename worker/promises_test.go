@@ -147,7 +147,8 @@ func TestCancelledInFlight(t *testing.T) {
 					m.tell(state.Change{Number: 1, Status: task.Cancelled, Attempt: 0})
 				}
 				time.Sleep(20 * time.Second)
-				if got := w.Running(); (when == "running" || when == "unheard") && got != 0 || when == "of an earlier attempt" && got != 1 {
+				stopped := when == "running" || when == "unheard"
+				if got := w.Running(); stopped && got != 0 || when == "of an earlier attempt" && got != 1 {
 					t.Errorf("got %d attempts that run", got)
 				}
 				time.Sleep(time.Minute)
@@ -554,8 +555,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// River's rescuer works by a lease of an hour, and one that overwrites a result is river#1302: a result that comes after
-// the task was taken over is refused.
+// River's rescuer works by a lease of an hour, and one that overwrites a result is river#1302: a result that comes
+// after the task was taken over is refused.
 func TestResultAfterTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t)

@@ -1,5 +1,5 @@
-// Package worker carries queued tasks: it claims what is due, has it executed, and settles the outcomes. Several workers
-// share a store, in one process or in many.
+// Package worker carries queued tasks: it claims what is due, has it executed, and settles the outcomes. Several
+// workers share a store, in one process or in many.
 package worker
 
 import (
@@ -166,8 +166,8 @@ func (w *Worker) Run(stop, kill context.Context) error {
 	return w.Queue.Unregister(context.WithoutCancel(ctx), w.number)
 }
 
-// finish waits for the attempts that run, and stops them when their time is over. An outcome that cannot be written even
-// then is left to who rescues this worker's tasks.
+// finish waits for the attempts that run, and stops them when their time is over. An outcome that cannot be written
+// even then is left to who rescues this worker's tasks.
 func (w *Worker) finish(kill context.Context, changes <-chan state.Change) {
 	w.mutex.Lock()
 	w.stopping = true

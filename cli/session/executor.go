@@ -70,7 +70,8 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 		},
 		Cut: func(t *task.Task, written bool) {
 			err := fmt.Errorf("what attempt %d has left running has its output open still: "+
-				"what it writes from now on is lost\nhint: have the command wait for it, or send its output elsewhere", t.AttemptCount)
+				"what it writes from now on is lost"+
+				"\nhint: have the command wait for it, or send its output elsewhere", t.AttemptCount)
 			if written {
 				err = runner.Loss{New: true, Err: err}
 			}

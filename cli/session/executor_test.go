@@ -190,7 +190,8 @@ func TestTaskRunnerHasTheOptions(t *testing.T) {
 		t.Errorf("got %+v, want the streams of the options %+v", e, tk.Options)
 	}
 	if e.Output.Stdout != p.Stdout || e.Output.Stderr != p.Stderr || !slices.Equal(e.Env, []string{"A=B"}) ||
-		e.SharedGroup || e.Output.Temporary == nil || e.Output.LimitExceeded == nil || e.Output.HoldFailed == nil || e.Output.Cut == nil {
+		e.SharedGroup || e.Output.Temporary == nil || e.Output.LimitExceeded == nil || e.Output.HoldFailed == nil ||
+		e.Output.Cut == nil {
 		t.Errorf("got %+v, want what the process has", e)
 	}
 	if c.Hooks == nil || c.Random() != random(tk)() || c.Runner.Executor != runner.Executor(e) {

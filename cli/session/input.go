@@ -66,8 +66,8 @@ func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
 	return kept, nil
 }
 
-// argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What one
-// attempt reads from such a pipe, the next one cannot: it warns before the second.
+// argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What
+// one attempt reads from such a pipe, the next one cannot: it warns before the second.
 type argumentPipes struct {
 	stdio.Stdin
 	command []string

@@ -77,7 +77,8 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 				found.before = &latest.Options.Source
 			}
 		}
-		if d := found.discarded; d != nil && d.Queue == task.QueueWorker && slices.Contains(cmdexec.OuterTasks(p.Getenv), d.ID) {
+		if d := found.discarded; d != nil && d.Queue == task.QueueWorker &&
+			slices.Contains(cmdexec.OuterTasks(p.Getenv), d.ID) {
 			err = fmt.Errorf("%w: %s is what this command runs in, and --fresh would end that"+
 				"\nhint: give the inner task another name", errName, text.Escape(t.Name))
 		}

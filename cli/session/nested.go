@@ -68,11 +68,11 @@ func EndNested(ctx context.Context, journal state.Store, t *task.Task) error {
 	return nil
 }
 
-// StopCancelled stops what runs of a task, as it was read before it was cancelled, and cancels what is nested in it. The
-// note says what an attempt does that goes on.
+// StopCancelled stops what runs of a task, as it was read before it was cancelled, and cancels what is nested in it.
+// The note says what an attempt does that goes on.
 func StopCancelled(ctx context.Context, journal state.Store, t *task.Task) (note string, err error) {
 	note = stopOwner(ctx, journal, t)
-	if pid, failed := journal.Owner(t.Number); pid != 0 || failed != nil { // a living owner ends what is nested in its task
+	if pid, failed := journal.Owner(t.Number); pid != 0 || failed != nil { // a living owner ends what is nested
 		return note, nil
 	}
 	return note, journal.CancelNested(ctx, t, time.Time{}, time.Now())
@@ -97,7 +97,8 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 		note = stopSurvivors(t)
 	}
 	if ownsOthers(ctx, journal, pid) {
-		return cmp.Or(note, fmt.Sprintf("; an attempt that runs now goes on to its end, since process %d carries other tasks too", pid))
+		return cmp.Or(note, fmt.Sprintf("; an attempt that runs now goes on to its end, "+
+			"since process %d carries other tasks too", pid))
 	}
 	SignalOwner(journal, t.Number, syscall.SIGTERM)
 	return note

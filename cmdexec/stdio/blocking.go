@@ -34,8 +34,8 @@ func (b Blocking) Write(p []byte) (written int, err error) {
 	}
 }
 
-// blockingMode remembers whether a stream blocks: an attempt that sets O_NONBLOCK may leave it so, and the next one would
-// take EAGAIN for the end of its input.
+// blockingMode remembers whether a stream blocks: an attempt that sets O_NONBLOCK may leave it so, and the next one
+// would take EAGAIN for the end of its input.
 type blockingMode struct{ known, nonblocking bool }
 
 // restore sets the stream back to how the first call has found it.

@@ -27,8 +27,8 @@ type capture struct {
 	err     atomic.Pointer[error] // the first error of holding or forwarding output
 }
 
-// lateLimit is how much is read at the most of what writes after the process has ended. A filter that writes at its end,
-// such as sort, has all that it got.
+// lateLimit is how much is read at the most of what writes after the process has ended. A filter that writes at its
+// end, such as sort, has all that it got.
 const lateLimit = 64 << 20
 
 // underWay is how long after the end of the process a read may be under way of what it wrote before.

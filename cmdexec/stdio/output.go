@@ -132,9 +132,9 @@ const (
 	stopGrace = 100 * time.Millisecond
 )
 
-// End reads what the process wrote before it ended, and completes the outcome. For the processes that the process left
-// running it waits for leftGrace only, since they may write for ever; after a signal that asks to stop for stopGrace, and
-// for as long again where the reader of retry's own stdout may have stopped reading.
+// End reads what the process wrote before it ended, and completes the outcome. For the processes that the process
+// left running it waits for leftGrace only, since they may write for ever; after a signal that asks to stop for
+// stopGrace, and for as long again where the reader of retry's own stdout may have stopped reading.
 func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	for _, c := range s.captures {
 		c.pending.Store(int64(stateOf(c.read).available))
@@ -176,7 +176,8 @@ func (s *Streams) End(signals <-chan os.Signal, o *task.Outcome) {
 	o.Final = forwarded || errors.Is(s.lost(), syscall.EPIPE)
 }
 
-// readFor has every capture end after a time, when it has read what is in its pipe then, or before with its last writer.
+// readFor has every capture end after a time, when it has read what is in its pipe then, or before with its last
+// writer.
 func (s *Streams) readFor(d time.Duration) {
 	for _, c := range s.captures {
 		if c.read.SetReadDeadline(time.Now().Add(d)) == nil { // which Windows cannot

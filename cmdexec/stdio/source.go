@@ -37,9 +37,10 @@ func (s *InheritedStdin) Source() task.Source {
 }
 
 // Continue has the attempts begin where those of an earlier process began that had the same file as its stdin. Of a
-// stream, what that has read is gone, and so it is where the file has changed since and is not read from there: the error
-// is ErrRead. A source of something else says nothing of this stdin. The shared offset stays, and where that is before
-// the place, the attempts begin with it: a loop around retry has opened the file anew, and reads on from there.
+// stream, what that has read is gone, and so it is where the file has changed since and is not read from there: the
+// error is ErrRead. A source of something else says nothing of this stdin. The shared offset stays, and where that is
+// before the place, the attempts begin with it: a loop around retry has opened the file anew, and reads on from
+// there.
 func (s *InheritedStdin) Continue(before task.Source) error {
 	now := s.Source()
 	same := s.info != nil && before.Inode != 0 && files.Inode(s.info) == before.Inode

@@ -68,7 +68,7 @@ type readWatch struct {
 	pipe    *os.File    // of a pipe: a descriptor of our own, whose signals no other process takes over
 	named   bool        // it is a FIFO: after its end, another writer may come
 	events  *activity   // while an attempt runs
-	access  int         // an inotify of the reads of a pipe that holds little; 0 of one that holds much, -1 where there is none
+	access  int         // an inotify of the reads of a pipe that holds little; 0 of any other, -1 where there is none
 	before  streamState // of the pipe, when it began
 	content []byte
 	missed  bool // something came before the events were counted
@@ -222,12 +222,12 @@ func watchAccess(stream *os.File) int {
 	return fd
 }
 
-// aLook is what peek does, as an inotify tells it: it opens the pipe and closes it, opens it again, looks and closes it.
-// A command that opens /dev/stdin does so once.
+// aLook is what peek does, as an inotify tells it: it opens the pipe and closes it, opens it again, looks and closes
+// it. A command that opens /dev/stdin does so once.
 const aLook = "ocoac"
 
-// accessed reports whether somebody may have read a pipe that held little since begin. What retry has done itself, or one
-// that is nested in the attempt, is no read.
+// accessed reports whether somebody may have read a pipe that held little since begin. What retry has done itself, or
+// one that is nested in the attempt, is no read.
 func (w *readWatch) accessed() bool {
 	if w.access <= 0 {
 		return w.access < 0

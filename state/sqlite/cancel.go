@@ -203,7 +203,8 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	// What a daemon has begun that its earlier attempts left behind is not a part of the attempts to come.
 	const free = `UPDATE tasks SET parent = NULL WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0
 		AND (created_at > ? OR ?)`
-	if _, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded); err != nil || t.Status == task.Cancelled {
+	_, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded)
+	if err != nil || t.Status == task.Cancelled {
 		return err
 	}
 	return j.freeLiving(c, t.ID)
@@ -250,8 +251,8 @@ func (j *Journal) isCarried(c *conn.Conn, number int64) (carried bool, err error
 	return carried, err
 }
 
-// Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once. That its
-// terminal was closed holds no longer; and a part of another run is left to that by workers.
+// Amend stores the policy, the options and the kept environment of a task that goes on with others, and --once. That
+// its terminal was closed holds no longer; and a part of another run is left to that by workers.
 func (j *Journal) Amend(ctx context.Context, t *task.Task) error {
 	policy, err := t.Policy.MarshalJSON()
 	if err != nil {

@@ -107,10 +107,11 @@ func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
 	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')"+newest, name)
 }
 
-// hasSucceeded is a task that has succeeded, also where it was requeued since, and has ended otherwise, or was cancelled
-// before the success was recorded.
+// hasSucceeded is a task that has succeeded, also where it was requeued since, and has ended otherwise, or was
+// cancelled before the success was recorded.
 const hasSucceeded = `(t.status = 'SUCCEEDED' OR t.status IN ('CANCELLED', 'EXHAUSTED', 'FAILED') AND EXISTS (
-	SELECT 1 FROM attempts a WHERE a.task = t.number AND (a.decision = 'succeeded' OR a.decision = 'cancelled' AND a.success)))`
+	SELECT 1 FROM attempts a
+	WHERE a.task = t.number AND (a.decision = 'succeeded' OR a.decision = 'cancelled' AND a.success)))`
 
 // Success returns the newest task with a name that succeeded; nil if none did. What ends are kept beside the journal
 // are written first: one of them may be that success.

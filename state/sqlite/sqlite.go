@@ -128,10 +128,10 @@ func stat(path string) (os.FileInfo, error) {
 	return info, err
 }
 
-// statDatabase returns nil if there is no database. It refuses a WAL that SQLite would take for a leftover and delete:
-// one whose database is empty, and one whose header is cut or damaged. It refuses a database without tables whose WAL is
-// gone, too: there was a journal, which has left its reserve. It looks for the WAL first, since a new journal gets its
-// first page before its WAL, and its reserve after that.
+// statDatabase returns nil if there is no database. It refuses a WAL that SQLite would take for a leftover and
+// delete: one whose database is empty, and one whose header is cut or damaged. It refuses a database without tables
+// whose WAL is gone, too: there was a journal, which has left its reserve. It looks for the WAL first, since a new
+// journal gets its first page before its WAL, and its reserve after that.
 func statDatabase(dir string) (os.FileInfo, error) {
 	path := filepath.Join(dir, DatabaseName)
 	wal, err := stat(path + walSuffix)
@@ -164,8 +164,8 @@ func statDatabase(dir string) (os.FileInfo, error) {
 	}
 }
 
-// hasLostWAL reports whether there was a journal whose WAL is gone with all of its tables. Another process may be making
-// one: its WAL is there before its reserve, and its tables are in the database before its WAL is removed.
+// hasLostWAL reports whether there was a journal whose WAL is gone with all of its tables. Another process may be
+// making one: its WAL is there before its reserve, and its tables are in the database before its WAL is removed.
 func hasLostWAL(dir string) (bool, error) {
 	path := filepath.Join(dir, DatabaseName)
 	reserve, err := stat(filepath.Join(dir, reserveName))
@@ -189,8 +189,8 @@ func (j *Journal) diagnose(err error) error {
 	return err
 }
 
-// write runs do in a transaction. It waits for other processes' writes, for conn.BusyTimeout or until the context ends. On a
-// full disk it makes room and tries again.
+// write runs do in a transaction. It waits for other processes' writes, for conn.BusyTimeout or until the context
+// ends. On a full disk it makes room and tries again.
 func (j *Journal) write(ctx context.Context, do func(*conn.Conn) error) error {
 	ctx, cancel := context.WithTimeout(ctx, conn.BusyTimeout)
 	defer cancel()

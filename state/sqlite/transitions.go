@@ -170,7 +170,8 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 		conn.Step("task moved")
 		return j.recordInFlight(c, t, a)
 	})
-	if errors.Is(err, task.ErrNotOwner) && j.recordTooLate(ctx, t, a) != nil && a.Decision.Verdict == task.VerdictSucceeded {
+	succeeded := a.Decision.Verdict == task.VerdictSucceeded
+	if errors.Is(err, task.ErrNotOwner) && j.recordTooLate(ctx, t, a) != nil && succeeded {
 		_ = j.KeepEnd(t)
 	}
 	return j.ended(t, err)

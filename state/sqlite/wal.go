@@ -33,7 +33,8 @@ func hasNoTables(path string, size int64) bool {
 	defer func() { _ = f.Close() }()
 	head := make([]byte, cellCount+2)
 	_, err = f.ReadAt(head, 0)
-	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00")) && binary.BigEndian.Uint16(head[cellCount:]) == 0
+	cells := binary.BigEndian.Uint16(head[cellCount:])
+	return err == nil && bytes.HasPrefix(head, []byte("SQLite format 3\x00")) && cells == 0
 }
 
 // errUnreadWAL says that SQLite sees nothing of what was committed to a WAL.

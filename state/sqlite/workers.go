@@ -40,8 +40,8 @@ func (q *Queue) Register(ctx context.Context, w state.Worker) (number int64, err
 	return number, err
 }
 
-// living has the workers of this process: the system does not tell a process of its own locks. A worker is here from its
-// registration until it unregisters or its queue is closed.
+// living has the workers of this process: the system does not tell a process of its own locks. A worker is here from
+// its registration until it unregisters or its queue is closed.
 var living sync.Map
 
 type workerKey struct {
@@ -104,8 +104,8 @@ func (q *Queue) Unregister(ctx context.Context, number int64) error {
 	return errors.Join(err, q.owners.Release(lock.Worker(number)))
 }
 
-// selectWorkers also tells how many attempts each has. A worker whose row is gone has one as long as it has attempts: they
-// must not stay in flight for ever.
+// selectWorkers also tells how many attempts each has. A worker whose row is gone has one as long as it has attempts:
+// they must not stay in flight for ever.
 const selectWorkers = `SELECT number, name, concurrency, started_at, renewed_at,
 	(SELECT count(*) FROM tasks WHERE worker = workers.number) FROM workers
 	UNION ALL SELECT worker, NULL, 0, NULL, NULL, count(*) FROM tasks
@@ -160,7 +160,8 @@ const hasRun = "(SELECT worker IS NULL FROM attempts WHERE task = tasks.number O
 
 // shareDead lets a resume, too, go on with what runs have begun, and workers have carried that are dead.
 func (j *Journal) shareDead(ctx context.Context) error {
-	const query = "SELECT number, worker FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT' AND queue = 1 AND " + hasRun
+	const query = `SELECT number, worker FROM tasks
+		WHERE worker IS NOT NULL AND status = 'IN_FLIGHT' AND queue = 1 AND ` + hasRun
 	type claim struct{ number, worker int64 }
 	claims, err := collect(ctx, j, query, nil, func(scan conn.Scanner) (c claim, err error) {
 		return c, scan(&c.number, &c.worker)

@@ -1,5 +1,6 @@
 // Package storetest checks that a store keeps what package state promises: Run of a state.Store, RunQueue of a
-// state.Queue. It knows nothing of how a store is made. Pruning, inputs and statistics have their tests in state/sqlite.
+// state.Queue. It knows nothing of how a store is made. Pruning, inputs and statistics have their tests in
+// state/sqlite.
 package storetest
 
 import (
