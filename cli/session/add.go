@@ -130,41 +130,32 @@ func dueTime(begin flags.WhenFlags, now time.Time) (time.Time, error) {
 }
 
 // queuedBefore returns the task of the name that makes another one superfluous: one that has succeeded, with --once, or
-// one that waits or runs with the same work. It reads the input only where that has to be compared, or kept.
+// one that waits or runs with the same work. With --fresh, the new one replaces that. It reads the input only where that
+// has to be compared, or kept.
 func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task,
-	read func() (*spool.Spool, error), lines render.Observer) (*task.Task, error) {
+	read func() (*spool.Spool, error), lines render.Observer) (superfluous, replaced *task.Task, err error) {
 	if t.Name == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if w.Once {
 		success, err := queue.Success(ctx, t.Name)
 		if err != nil || success != nil {
-			return success, err
+			return success, nil, err
 		}
 		if err := w.refuseAmbiguous(ctx, queue.Journal, t); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	earlier, err := queue.Named(ctx, t.Name)
 	switch {
 	case err != nil || earlier == nil:
-		return nil, err
+		return nil, nil, err
 	case w.Fresh:
-		if _, err := read(); err != nil { // before that one is cancelled
-			return nil, err
-		}
 		if slices.Contains(cmdexec.OuterTasks(p.Getenv), earlier.ID) {
-			return nil, fmt.Errorf("%w: %s is what this command runs in, and --fresh would end that"+
+			return nil, nil, fmt.Errorf("%w: %s is what this command runs in, and --fresh would end that"+
 				"\nhint: give the task that is added another name", errName, text.Escape(t.Name))
 		}
-		_, err := queue.Cancel(ctx, earlier.Number, time.Now())
-		if errors.Is(err, state.ErrFinished) {
-			return nil, nil
-		}
-		if err == nil { // what runs of it is stopped once the new one is there
-			w.replaced = append(w.replaced, earlier)
-		}
-		return nil, err
+		return nil, earlier, nil
 	case w.IfRunning != "skip":
 		err := w.sameQueued(queue, earlier, t, read)
 		if errors.Is(err, state.ErrInputLost) && time.Since(earlier.CreatedAt) < patience { // it is being stored
@@ -172,16 +163,16 @@ func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue
 			return w.queuedBefore(ctx, p, queue, t, read, lines)
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if w.Once && w.IfRunning != "skip" { // its success is relied on from now on
 		if err := queue.Remember(ctx, earlier); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), render.ShortID(earlier.ID)))
-	return earlier, nil
+	return earlier, nil, nil
 }
 
 // sameQueued returns an error where a task of the name is not the one to add.
@@ -230,7 +221,8 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
 		return input, err
 	})
-	if earlier, err := w.queuedBefore(ctx, p, queue, t, read, lines); err != nil || earlier != nil {
+	earlier, replaced, err := w.queuedBefore(ctx, p, queue, t, read, lines)
+	if err != nil || earlier != nil {
 		return idOf(earlier), err
 	}
 	t.Queue, t.Options.Output, t.Options.OutputLimit, t.NextAttemptAt = task.QueueWorker, "", 0, due
@@ -248,19 +240,26 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		defer func() { _ = input.Close() }()
 		t.NextAttemptAt = due.Add(inputTime)
 	}
-	for _, err = queue.Add(ctx, []*task.Task{t}); err != nil; _, err = queue.Add(ctx, []*task.Task{t}) {
+	cancelled := false
+	add := func() (err error) {
+		if replaced != nil {
+			cancelled, err = queue.Replace(ctx, t, replaced)
+			return err
+		}
+		_, err = queue.Add(ctx, []*task.Task{t})
+		return err
+	}
+	for err = add(); err != nil; err = add() {
 		if !nameIsTaken(err) {
 			return "", err
 		}
 		// Another process has just added one of the name, or carried it to its success.
-		if earlier, err := w.queuedBefore(ctx, p, queue, t, read, lines); err != nil || earlier != nil {
+		if earlier, replaced, err = w.queuedBefore(ctx, p, queue, t, read, lines); err != nil || earlier != nil {
 			return idOf(earlier), err
 		}
 	}
-	for _, earlier := range w.replaced {
-		if _, err := StopCancelled(ctx, queue.Journal, earlier); err != nil {
-			lines.Warn(fmt.Errorf("stop what runs of %s: %w", render.ShortID(earlier.ID), err))
-		}
+	if cancelled {
+		w.stopReplaced(ctx, queue, replaced, lines)
 	}
 	if input == nil {
 		return t.ID, nil
@@ -278,6 +277,16 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		lines.Warn(runner.Loss{Err: err, New: true})
 	}
 	return t.ID, nil
+}
+
+// stopReplaced stops what runs of a task that --fresh has cancelled.
+func (w *Wrapper) stopReplaced(ctx context.Context, queue *sqlite.Queue, t *task.Task, lines render.Observer) {
+	note, err := StopCancelled(ctx, queue.Journal, t)
+	if err != nil {
+		lines.Warn(fmt.Errorf("stop what runs of %s: %w", render.ShortID(t.ID), err))
+		return
+	}
+	lines.Say("cancelled " + render.ShortID(t.ID) + note)
 }
 
 // idOf returns the id of a task that may be nil.

@@ -45,7 +45,6 @@ type Wrapper struct {
 
 	notFound bool // the command was
 
-	replaced []*task.Task // by the one that is added: cancelled, and to be stopped
 }
 
 // Work is what the attempts execute.

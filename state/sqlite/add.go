@@ -48,6 +48,47 @@ func (q *Queue) Add(ctx context.Context, tasks []*task.Task) (added []state.Adde
 	return added, nil
 }
 
+// Replace adds a new task as Add does, and cancels an earlier one of its name with it, unless that has ended.
+func (q *Queue) Replace(ctx context.Context, t, earlier *task.Task) (cancelled bool, err error) {
+	made, now := false, time.Now()
+	var ended *placed
+	err = q.submit(ctx, true, func(c *conn.Conn) (changes []state.Change, err error) {
+		made, ended = false, nil
+		const others = `SELECT EXISTS (SELECT 1 FROM tasks
+			WHERE name = ? AND number <> ? AND status IN ('PENDING', 'IN_FLIGHT'))`
+		var taken bool
+		if err := c.Row(others, []any{t.Name, earlier.Number}, &taken); err != nil {
+			return nil, err
+		}
+		if taken {
+			return nil, state.ErrNamed
+		}
+		if err := cmp.Or(notDone(c, t), q.notSent(c, t)); err != nil {
+			return nil, err
+		}
+		stored, err := q.cancel(c, earlier.Number, now)
+		switch {
+		case err == nil:
+			ended = &stored
+			changes = append(changes, cancelledAt(earlier.Number, stored, now))
+		case !errors.Is(err, state.ErrFinished):
+			return nil, err
+		}
+		made = true
+		return append(changes, changeOf(t, t.CreatedAt)), q.insert(c, t)
+	})
+	if err != nil && made {
+		q.unmake(ctx, []*task.Task{t})
+	}
+	if err != nil {
+		return false, fmt.Errorf("add to the queue: %w", err)
+	}
+	if ended != nil {
+		q.dropInput(inputName(earlier.Number, ended.id))
+	}
+	return ended != nil, nil
+}
+
 // namesFree returns ErrNamed if an unfinished task has the name of a new one, or if two new ones have the same. For a
 // new one with --once it returns ErrSucceeded and ErrMayBeDone as Claim does. It comes before anything is written: that
 // is an answer, which leaves the transaction of others as it is.

@@ -203,9 +203,7 @@ func (q *Queue) Cancel(ctx context.Context, number int64, now time.Time) (before
 			return nil, err
 		}
 		before = stored.status
-		return []state.Change{{
-			Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now,
-		}}, nil
+		return []state.Change{cancelledAt(number, stored, now)}, nil
 	})
 	if err == nil {
 		q.dropInput(inputName(number, stored.id))

@@ -32,9 +32,12 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 // tellCancelled drops the input of a task that was cancelled, and tells other processes.
 func (j *Journal) tellCancelled(number int64, stored placed, now time.Time) {
 	j.dropInput(inputName(number, stored.id))
-	wake.TellOthers(j.dir, []state.Change{{
-		Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now,
-	}})
+	wake.TellOthers(j.dir, []state.Change{cancelledAt(number, stored, now)})
+}
+
+// cancelledAt describes a task that was cancelled, by where it stood before.
+func cancelledAt(number int64, stored placed, now time.Time) state.Change {
+	return state.Change{Number: number, ID: stored.id, Status: task.Cancelled, Attempt: stored.count, At: now}
 }
 
 // cancel writes the end of a cancelled task, and returns where it stood before.

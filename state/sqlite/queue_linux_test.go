@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -43,6 +44,43 @@ func TestAQueueOnAFullDisk(t *testing.T) {
 	must(t, settleSucceeded(q, flying[1]))
 	_, err = q.Add(t.Context(), []*task.Task{queuedRequest(0)})
 	must(t, err)
+	integrity(t, q.Journal)
+}
+
+// A task that cannot be added does not cancel the one that it would replace.
+func TestReplaceOnAFullDisk(t *testing.T) {
+	root := t.TempDir()
+	mountSmall(t, root, "3m")
+	q := queueIn(t, filepath.Join(root, "state"))
+	earlier, later := queuedRequest(0), queuedRequest(1)
+	earlier.Name, later.Name = "nightly", "nightly"
+	later.Environment = []string{"BIG=" + strings.Repeat("x", 1<<20)}
+	_, err := q.Add(t.Context(), []*task.Task{earlier})
+	must(t, err)
+	fillDisk(t, root)
+	info, err := os.Stat(filepath.Join(root, "fill"))
+	must(t, err)
+	must(t, os.Truncate(filepath.Join(root, "fill"), info.Size()-1<<17)) // room for the cancel alone
+	if cancelled, err := q.Replace(t.Context(), later, earlier); !errors.Is(err, state.ErrFull) || cancelled {
+		t.Errorf("got %v, %v, want %v", cancelled, err, state.ErrFull)
+	}
+	stored, err := q.Named(t.Context(), "nightly")
+	must(t, err)
+	if stored == nil || stored.ID != earlier.ID {
+		t.Fatalf("got %+v of the name, want the earlier task", stored)
+	}
+	must(t, os.Remove(filepath.Join(root, "fill")))
+	cancelled, err := q.Replace(t.Context(), later, earlier)
+	must(t, err)
+	stored, err = q.Named(t.Context(), "nightly")
+	must(t, err)
+	if stored.ID != later.ID || !cancelled {
+		t.Errorf("got %+v of the name, cancelled %v, want the later task, true", stored, cancelled)
+	}
+	cancelled, err = q.Replace(t.Context(), queuedRequest(2), earlier) // which has ended
+	if err != nil || cancelled {
+		t.Errorf("got %v, %v of what has ended, want false", cancelled, err)
+	}
 	integrity(t, q.Journal)
 }
 
