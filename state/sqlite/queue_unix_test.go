@@ -103,6 +103,30 @@ func queueIn(t *testing.T, dir string) *Queue {
 	return q
 }
 
+// Two containers may have one host name, and both be process 1: attempts tell by its name which worker carries them.
+func TestWorkersOfOneName(t *testing.T) {
+	dir := t.TempDir()
+	a, b := queueIn(t, dir), queueIn(t, dir)
+	var numbers []int64
+	for _, q := range []*Queue{a, b, a} {
+		number, err := q.Register(t.Context(), state.Worker{Name: "host:1"})
+		must(t, err)
+		numbers = append(numbers, number)
+	}
+	must(t, a.Unregister(t.Context(), numbers[0]))
+	_, err := b.Register(t.Context(), state.Worker{Name: "host:1"})
+	must(t, err)
+	workers, err := a.ListWorkers(t.Context())
+	must(t, err)
+	var names []string
+	for _, w := range workers {
+		names = append(names, w.Name)
+	}
+	if got := strings.Join(names, " "); got != "host:1.2 host:1.3 host:1" {
+		t.Errorf("got %s, want host:1.2 host:1.3 host:1", got)
+	}
+}
+
 // heard returns the next change that says something.
 func heard(t *testing.T, changes <-chan state.Change) state.Change {
 	t.Helper()

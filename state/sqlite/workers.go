@@ -3,7 +3,9 @@ package sqlite
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,17 +29,44 @@ func (q *Queue) Register(ctx context.Context, w state.Worker) (number int64, err
 				break
 			}
 		}
+		name, err := q.freeName(c, w.Name)
+		if err != nil {
+			return nil, err
+		}
 		const query = "INSERT INTO workers (number, name, concurrency, started_at, renewed_at) VALUES (?, ?, ?, ?, ?)"
 		now := time.Now().UnixMicro()
-		_, err := c.Exec(query, number, w.Name, w.Concurrency, now, now)
+		_, err = c.Exec(query, number, name, w.Concurrency, now, now)
 		conn.Step("worker registered")
-		living.Store(workerKey{q.dir, number}, ownWorker{q, w.Name})
+		living.Store(workerKey{q.dir, number}, ownWorker{q, name})
 		return nil, err
 	})
 	if err != nil {
 		living.Delete(workerKey{q.dir, number})
 	}
 	return number, err
+}
+
+// freeName returns the name for a new worker: attempts tell by it who carries them. Two containers on one host name are
+// both process 1, and the second of them gets a number.
+func (q *Queue) freeName(c *conn.Conn, name string) (string, error) {
+	var taken []string
+	err := c.Each(context.Background(), "SELECT number, name FROM workers", nil, func(scan conn.Scanner) (bool, error) {
+		var number int64
+		var other string
+		if err := scan(&number, &other); err != nil {
+			return false, err
+		}
+		alive, err := q.lives(number)
+		if alive {
+			taken = append(taken, other)
+		}
+		return true, err
+	})
+	free := name
+	for n := 2; slices.Contains(taken, free); n++ {
+		free = fmt.Sprintf("%s.%d", name, n)
+	}
+	return free, err
 }
 
 // living has the workers of this process: the system does not tell a process of its own locks. A worker is here from
