@@ -100,8 +100,6 @@ type feeding struct {
 const (
 	// endGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
 	endGrace = 20 * time.Millisecond
-	// endsTogether is how long after a signal the end of a pipe may be that of a writer which got the same signal.
-	endsTogether = time.Second
 	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
 	readGrace = time.Minute
 )
@@ -224,8 +222,8 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 	}
 }
 
-// isCutOff reports whether a pipe has ended together with a signal to retry: timeout(1), a CI and the keys of a
-// terminal send that to the writer, too.
+// isCutOff reports whether a pipe has ended after a signal to retry, or a moment before: timeout(1), a CI and the keys
+// of a terminal send that to the writer, too, which may take its time to end.
 func (r *ReplayedStdin) isCutOff(a *feeding) bool {
 	r.mutex.Lock()
 	endedAt := r.endedAt
@@ -234,12 +232,15 @@ func (r *ReplayedStdin) isCutOff(a *feeding) bool {
 		return false
 	}
 	select {
-	case at := <-a.stopped:
-		return endedAt.Sub(at) < endsTogether && at.Sub(endedAt) < endGrace
 	case <-a.over:
 	case <-time.After(time.Until(endedAt.Add(endGrace))):
 	}
-	return false
+	select {
+	case at := <-a.stopped:
+		return at.Sub(endedAt) < endGrace
+	default:
+		return false
+	}
 }
 
 // next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt

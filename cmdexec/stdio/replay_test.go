@@ -55,3 +55,30 @@ func TestReplayOfAFileThatChanges(t *testing.T) {
 		t.Errorf("got incomplete %v, lost %v; want only that no other attempt has it", r.incomplete(), r.lost())
 	}
 }
+
+// A pipe that ends after a signal to retry, however long after it, may have been cut off by that. So may one that ends
+// a moment before.
+func TestIsCutOff(t *testing.T) {
+	now := time.Now()
+	for name, test := range map[string]struct {
+		stopped, ended time.Time // zero for a file, which no signal ends
+		want           bool
+	}{
+		"a minute after":   {now.Add(-time.Minute), now, true},
+		"at once":          {now, now, true},
+		"a moment before":  {now, now.Add(-endGrace / 2), true},
+		"long before":      {now, now.Add(-time.Second), false},
+		"a file":           {now, time.Time{}, false},
+		"without a signal": {time.Time{}, now, false},
+	} {
+		r := Replay(os.Stdin, nil, nil)
+		r.endedAt = test.ended
+		a := &feeding{over: make(chan struct{}), stopped: make(chan time.Time, 1)}
+		if !test.stopped.IsZero() {
+			a.stopped <- test.stopped
+		}
+		if got := r.isCutOff(a); got != test.want {
+			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		}
+	}
+}
