@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -64,6 +66,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	}
 	defer func() { _ = journal.Close() }()
 	lines := session.NewObserver(&p.Host, &c.OutputFlags)
+	p.Listen() // who cancels what is adopted from now on signals this process
 	tasks, woken, err := c.adopt(ctx, journal, lines.Say)
 	switch {
 	case err != nil && len(tasks) == 0:
@@ -300,7 +303,11 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 	several.Stdin = null // the tasks cannot share one stdin
 	slots := make(chan struct{}, max(4, runtime.NumCPU()))
 	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
-	channels := copySignals(p.Listen(), len(tasks))
+	cancelled := make([]atomic.Bool, len(tasks))
+	channels := copySignals(p.Listen(), len(tasks), func(i int) bool { // another process has it look there
+		t, err := journal.Find(ctx, tasks[i].ID)
+		return err == nil && t.Status == task.Cancelled && cancelled[i].CompareAndSwap(false, true)
+	})
 
 	results := make([]runner.Result, len(tasks))
 	var group sync.WaitGroup
@@ -313,6 +320,9 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 				run.Signals, run.Slots = channels[i], slots
 				results[i], err = run.Resume(ctx, t)
 				run.Close()
+				if cancelled[i].Load() { // the signal was for this task alone
+					results[i].Signal, results[i].LateSignal = nil, nil
+				}
 			}
 			if err != nil {
 				p.printError(err)
@@ -365,17 +375,22 @@ func resumeSummary(tasks []*task.Task) string {
 	return "resumed " + text.Count(len(tasks), "task") + ": " + strings.Join(parts, ", ")
 }
 
-// copySignals returns n channels that each get every signal.
-func copySignals(signals <-chan os.Signal, n int) []chan os.Signal {
+// copySignals returns n channels that each get every signal. With a WakeSignal, one whose task was cancelled meanwhile
+// gets TERM.
+func copySignals(signals <-chan os.Signal, n int, cancelled func(int) bool) []chan os.Signal {
 	channels := make([]chan os.Signal, n)
 	for i := range channels {
 		channels[i] = make(chan os.Signal, session.SignalBuffer)
 	}
 	go func() {
 		for sig := range signals {
-			for _, c := range channels {
+			for i, c := range channels {
+				own := sig
+				if sig == session.WakeSignal && cancelled(i) {
+					own = syscall.SIGTERM
+				}
 				select {
-				case c <- sig:
+				case c <- own:
 				default: // the buffer is full of signals that were not yet acted on
 				}
 			}

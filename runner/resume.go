@@ -13,7 +13,9 @@ import (
 // Resume continues a task whose owner died. An attempt that was in flight has no outcome; the budget went on meanwhile.
 func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	if err := r.recover(ctx, t, time.Now()); err != nil {
-		return r.endWithoutAttempt(ctx, t, err)
+		result, err := r.endWithoutAttempt(ctx, t, err)
+		r.stopLeft(t)
+		return result, err
 	}
 	if t.Status.Finished() {
 		r.Journal.CancelNested(ctx, t, time.Time{})
@@ -24,16 +26,23 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case sig != nil || ctx.Err() != nil:
-		if task.Stopped(sig).Verdict == task.VerdictCancelled && t.Last.CutOff() {
-			r.Survivors.Signal(t, t.Last, syscall.SIGTERM) // as retry cancel does
-		}
-		return r.Stop(ctx, t, sig)
+		result, err := r.Stop(ctx, t, sig)
+		r.stopLeft(t)
+		return result, err
 	}
 	r.Journal.CancelNested(ctx, t, time.Time{})
 	if t.AttemptCount == 0 { // it waited like this when its owner died
 		t.BeginNow(time.Now())
 	}
 	return r.Run(ctx, t)
+}
+
+// stopLeft sends TERM to what the last attempt has left of a task, where that was cancelled: the process that has
+// cancelled it may have seen this one alone.
+func (r *Runner) stopLeft(t *task.Task) {
+	if t.Status == task.Cancelled && r.Survivors != nil && t.Last.CutOff() {
+		r.Survivors.Signal(t, t.Last, syscall.SIGTERM)
+	}
 }
 
 // AwaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name. It returns

@@ -183,6 +183,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 	freeSlot := func() {}
 	if r.Slots != nil {
 		freeSlot = sync.OnceFunc(func() { <-r.Slots }) // which wait has taken
+		defer time.AfterFunc(longestSlot, freeSlot).Stop()
 	}
 	defer freeSlot()
 	limited := t.Policy.Budget > 0 && (t.AttemptCount > 0 || t.Policy.Deadline)
@@ -218,6 +219,10 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 	r.Observer.Ended(t, a)
 	return Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: lost}, nil
 }
+
+// longestSlot is how long an attempt has its slot at the most. Some never end, as a server, and some wait for another
+// task that has none.
+const longestSlot = time.Minute
 
 // record writes the outcome with the decision. Another process may have cancelled the task meanwhile.
 func (r *Runner) record(ctx context.Context, t *task.Task, a *task.Attempt) error {

@@ -462,6 +462,29 @@ func TestRunSharesSlots(t *testing.T) {
 	})
 }
 
+// An attempt that never ends, or waits for a task that has no slot, does not keep its slot for ever.
+func TestALongAttemptFreesItsSlot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hour := exit(0)
+		hour.Duration = time.Hour
+		long, second := newRig(t, nil, hour), newRig(t, nil, exit(0))
+		long.Slots = make(chan struct{}, 1)
+		second.Slots = long.Slots
+		begun := time.Now()
+		done := make(chan error)
+		go func() {
+			_, err := long.Run(t.Context(), long.task)
+			done <- err
+		}()
+		synctest.Wait()
+		_, err := second.Run(t.Context(), second.task)
+		check(t, "error", err, nil)
+		check(t, "begin of the second", second.executor.begun.Sub(begun), longestSlot)
+		check(t, "error", <-done, nil)
+		check(t, "slots taken", len(long.Slots), 0)
+	})
+}
+
 func TestResume(t *testing.T) {
 	inFlight := func(b *rig) {
 		b.task.Status, b.task.AttemptCount, b.task.Number = task.InFlight, 2, 1

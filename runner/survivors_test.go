@@ -59,6 +59,9 @@ func (l *leftovers) Find(t *task.Task, a task.Attempt) (string, error) {
 }
 
 func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
+	if l.got == nil {
+		l.got = map[os.Signal]int{}
+	}
 	l.got[sig]++
 	l.signals = append(l.signals, fmt.Sprint(sig, " at ", time.Since(l.begun)))
 }
@@ -432,7 +435,8 @@ func TestABudgetThatEndsWithSurvivors(t *testing.T) {
 	})
 }
 
-// A resume ends if another process cancelled or claimed the task before the crash was recorded.
+// A resume ends if another process cancelled the task before the crash was recorded. What the attempt has left is
+// stopped: that process knew of this one alone.
 func TestAResumeLeavesATakenTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := &leftovers{}
@@ -443,7 +447,18 @@ func TestAResumeLeavesATakenTask(t *testing.T) {
 		check(t, "verdict", result.Decision.Verdict, task.VerdictCancelled)
 		check(t, "status", b.task.Status, task.Cancelled)
 		check(t, "number of looks", len(l.looks), 0)
+		check(t, "TERM", l.got[syscall.SIGTERM], 1)
 		check(t, "claims", b.journal.claims, 0)
+	})
+	synctest.Test(t, func(t *testing.T) { // after the crash was recorded: the signal comes while it waits
+		l := &leftovers{}
+		b := resumed(t, l, nil)
+		b.journal.refuse = map[string]error{"settle": task.ErrNotOwner}
+		b.after(time.Second, syscall.SIGTERM)
+		_, err := b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "status", b.task.Status, task.Cancelled)
+		check(t, "TERM", l.got[syscall.SIGTERM], 1)
 	})
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{}, nil)

@@ -79,7 +79,7 @@ func StopCancelled(ctx context.Context, journal state.Store, t *task.Task) (note
 }
 
 // stopOwner sends TERM to the process that runs the task; otherwise the attempt would run to its end. A process that
-// runs other tasks too, as resume --all does, gets no signal, and the note says so.
+// runs other tasks too, as resume --all does, looks into its journal instead, and stops what was cancelled there.
 func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note string) {
 	pid, err := journal.Owner(t.Number)
 	if t.Queue == task.QueueWorker && t.Status == task.InFlight {
@@ -96,11 +96,15 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 	if t.Status == task.Pending { // it waits, perhaps for what a killed attempt has left
 		note = stopSurvivors(t)
 	}
-	if ownsOthers(ctx, journal, pid) {
-		return cmp.Or(note, fmt.Sprintf("; an attempt that runs now goes on to its end, "+
+	var sig os.Signal = syscall.SIGTERM
+	others := ownsOthers(ctx, journal, pid)
+	if others {
+		sig = WakeSignal
+	}
+	if SignalOwner(journal, t.Number, sig) == 0 && others {
+		note = cmp.Or(note, fmt.Sprintf("; an attempt that runs now goes on to its end, "+
 			"since process %d carries other tasks too", pid))
 	}
-	SignalOwner(journal, t.Number, syscall.SIGTERM)
 	return note
 }
 

@@ -224,6 +224,11 @@ func sayInput(lines render.Observer, text string, lost bool) {
 // Adopt adopts a task together with its name, which no other run may use until this process has ended.
 func Adopt(ctx context.Context, journal state.Store, t *task.Task) (*task.Task, error) {
 	adopted, err := adopt(ctx, journal, t)
+	if errors.Is(err, state.ErrFinished) { // since it was read
+		if ended, failed := journal.Find(ctx, t.ID); failed == nil {
+			t = ended
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w%s", render.ShortID(t.ID), err, adoptHint(err, t))
 	}
