@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -51,7 +52,7 @@ func (e *Executor) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, err
 		var err error
 		if shown {
 			defer r.drop()
-			err = e.passOn(request.Of(t).Output, status, r, p)
+			err = e.passOn(request.Of(t).Output, status, r, p, t.Name != "")
 		}
 		if written := last.writeOut(e.Output); err == nil { // of two errors, the one about the reply counts
 			err = written
@@ -115,8 +116,8 @@ func (e *Executor) shows(t *task.Task, r *reply) bool {
 	return r.whole
 }
 
-// passOn writes a whole reply to stdout, stderr or the file of -o.
-func (e *Executor) passOn(path string, status task.Status, r *reply, p *download.PartFile) error {
+// passOn writes a whole reply to stdout, stderr or the file of -o; that is synced where others rely on it.
+func (e *Executor) passOn(path string, status task.Status, r *reply, p *download.PartFile, synced bool) error {
 	switch {
 	case path == "":
 		return r.writeTo(e.Output.Stdout)
@@ -131,7 +132,7 @@ func (e *Executor) passOn(path string, status task.Status, r *reply, p *download
 	case p == nil:
 		return outputError(path, e.writeThrough(path, r))
 	case r.body == p.Body:
-		return outputError(path, p.Install())
+		return outputError(path, p.Install(synced))
 	}
 	err := p.Begin("") // a resume must not take it for a part of the download
 	if err == nil {
@@ -141,7 +142,7 @@ func (e *Executor) passOn(path string, status task.Status, r *reply, p *download
 		p.Drop()
 		return outputError(path, err)
 	}
-	return outputError(path, p.Install())
+	return outputError(path, p.Install(synced))
 }
 
 // writeErrorTo writes the body of an error to stderr, and ends its last line.
@@ -175,6 +176,25 @@ func (e *Executor) writeThrough(path string, r *reply) error {
 func CheckOutput(path string) error {
 	_, err := download.DestinationOf(path)
 	return outputError(path, err)
+}
+
+// CheckFiles returns an error where a file that a request sends is gone or has changed, or where there is no place for
+// its reply.
+func CheckFiles(r *request.Request) error {
+	for _, part := range r.Body {
+		if part.File == "" || part.File == request.StdinFile {
+			continue
+		}
+		file, err := request.OpenFile(part)
+		if err != nil {
+			return fmt.Errorf("the request's body: %w", err)
+		}
+		_ = file.Close()
+	}
+	if r.Output == "" {
+		return nil
+	}
+	return CheckOutput(r.Output)
 }
 
 // outputError says what is wrong with -o. The exit status is curl's for a failed write.

@@ -14,6 +14,8 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -149,6 +151,12 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	if t.Kind == task.KindCommand && (err != nil || !info.IsDir()) { // a request has absolute paths
 		return nil, fmt.Errorf("resume %s: its directory %q is gone"+
 			"\nhint: make it again, or retry cancel %[1]s", render.ShortID(t.ID), t.Directory)
+	}
+	if r := request.Of(t); r != nil && !how.ownStdin && !t.EndsByCrash() {
+		if err := httpexec.CheckFiles(r); err != nil { // a file system may not be mounted yet
+			return nil, text.WithHint(fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err),
+				"make it again, or retry cancel "+render.ShortID(t.ID))
+		}
 	}
 	if how.Now {
 		t.NextAttemptAt = time.Time{}

@@ -2,6 +2,7 @@
 package download
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -182,17 +183,24 @@ func (p *PartFile) Begin(version string) error {
 	return err
 }
 
-// Install replaces the destination with the file. The file is not synced to the disk: neither is the outcome in the
-// journal, and a download that is lost in a power cut can be repeated.
-func (p *PartFile) Install() error {
-	err := p.Body.Close()
-	if err == nil {
+// Install replaces the destination with the file. It is synced to the disk where the outcome in the journal is, too:
+// elsewhere, a download that is lost in a power cut can be repeated.
+func (p *PartFile) Install(synced bool) error {
+	var err error
+	if synced {
+		err = files.Sync(p.name)
+	}
+	if err = cmp.Or(err, p.Body.Close()); err == nil {
 		err = os.Rename(p.name, p.Path)
 	}
 	if err != nil {
 		_ = os.Remove(p.name)
+		return err
 	}
-	return err
+	if synced {
+		_ = files.Sync(filepath.Dir(p.Path)) // which some file systems refuse, and Windows
+	}
+	return nil
 }
 
 // Drop removes the file. p may be nil.

@@ -50,8 +50,9 @@ func (f *FileBody) Same() error {
 	return nil
 }
 
-// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution. A caller
-// may read it to its end and send that as stdin.
+// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution, an open file
+// of this process; or that nobody knows its size, as of a file in /proc. A caller may read it to its end and send that as
+// stdin.
 type StreamError struct{ Part int }
 
 func (e *StreamError) Error() string {
@@ -59,7 +60,7 @@ func (e *StreamError) Error() string {
 }
 
 // Stamp notes the size, the time of change and the inode of each file of a body. It returns a *StreamError for the first
-// file that is not regular.
+// that is one.
 func Stamp(r *Request) error {
 	for i := range r.Body {
 		part := &r.Body[i]
@@ -84,15 +85,19 @@ func stamp(part *Part) error {
 		return err
 	case info.IsDir():
 		return &fs.PathError{Op: "read", Path: part.File, Err: errors.New("it is a directory")}
-	case !info.Mode().IsRegular():
+	case !info.Mode().IsRegular(), files.IsDescriptor(part.File):
 		return &fs.PathError{Op: "read", Path: part.File, Err: &StreamError{}}
 	}
 	file, err := os.Open(part.File) // a file that cannot be read is an error before anything is sent
 	if err != nil {
 		return err
 	}
+	defer func() { _ = file.Close() }()
+	if n, _ := file.Read(make([]byte, 1)); n > 0 && info.Size() == 0 {
+		return &fs.PathError{Op: "read", Path: part.File, Err: &StreamError{}}
+	}
 	part.stamp(info)
-	return file.Close()
+	return nil
 }
 
 // stamp notes what tells a file from another one: archives and deployments give many files one time of change.

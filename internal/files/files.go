@@ -34,6 +34,16 @@ func IsDescriptor(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/dev/std")
 }
 
+// Sync has the disk take what was written to a file, or which files a directory has.
+func Sync(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	return file.Sync()
+}
+
 // Target returns the absolute path that Replace has to write for a path, or an error if it cannot be written.
 func Target(path string) (string, error) {
 	path, err := filepath.Abs(path)

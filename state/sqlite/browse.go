@@ -198,7 +198,7 @@ func (q *Queue) Counts(ctx context.Context, now time.Time) (counts state.Counts,
 // Cancel implements state.Queue.
 func (q *Queue) Cancel(ctx context.Context, number int64, now time.Time) (before task.Status, err error) {
 	var stored placed
-	err = q.submit(ctx, false, func(c *conn.Conn) (_ []state.Change, err error) {
+	err = q.submit(ctx, true, func(c *conn.Conn) (_ []state.Change, err error) {
 		if stored, err = q.cancel(c, number, now); err != nil {
 			return nil, err
 		}

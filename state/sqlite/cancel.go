@@ -16,17 +16,18 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Cancel ends an unfinished task, even one with an owner, whose next write then fails.
+// Cancel ends an unfinished task, even one with an owner, whose next write then fails. It survives a power loss.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
 		stored, err = j.cancel(c, number, now)
 		return err
 	})
-	if err == nil {
-		j.tellCancelled(number, stored, now)
+	if err != nil {
+		return err
 	}
-	return err
+	j.tellCancelled(number, stored, now)
+	return j.diagnose(j.sync())
 }
 
 // tellCancelled drops the input of a task that was cancelled, and tells other processes.

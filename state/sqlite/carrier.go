@@ -109,6 +109,9 @@ func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now ti
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}
+	if slices.ContainsFunc(tasks, isUnsafe) { // a power loss must not take away that they were sent
+		_ = q.sync()
+	}
 	result := make([]*task.Task, len(numbers))
 	for i, number := range numbers {
 		result[i] = claimed[number]
@@ -215,7 +218,8 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 		return task.ErrNotOwner // nobody has claimed it
 	}
 	now := time.Now()
-	err := q.pass(ctx, &queuedWrite{end: t.Status.Finished(), do: func(c *conn.Conn) ([]state.Change, error) {
+	end := t.Status.Finished()
+	err := q.pass(ctx, &queuedWrite{end: end, durable: end && q.mustSurvive(t), do: func(c *conn.Conn) ([]state.Change, error) {
 		s := transition{
 			event: string(a.Decision.Verdict), from: task.InFlight, fromCount: a.Number, to: t.Status, count: a.Number,
 			reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt, held: t.Nonce, queued: true,
@@ -252,10 +256,13 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 		}
 		return changes, nil
 	}})
-	if errors.Is(err, task.ErrNotOwner) {
+	switch {
+	case errors.Is(err, task.ErrNotOwner):
 		return q.settledBefore(ctx, t, a, err)
+	case err == nil && end && t.KeepsInput():
+		q.DropInput(t)
 	}
-	return q.ended(t, err)
+	return err
 }
 
 // settledBefore returns nil where the same end is in the journal already, and else the refusal. To an attempt that was
@@ -282,7 +289,7 @@ func (q *Queue) settledBefore(ctx context.Context, t *task.Task, a task.Attempt,
 	if a.Outcome.Stop != nil {
 		a.Outcome.Message = "stopped: the task was cancelled"
 	}
-	err = q.pass(ctx, &queuedWrite{end: true, do: func(c *conn.Conn) ([]state.Change, error) {
+	err = q.pass(ctx, &queuedWrite{end: true, durable: succeeded, do: func(c *conn.Conn) ([]state.Change, error) {
 		_, err := updateAttempt(c, t.Number, a, isCancelled)
 		return nil, err
 	}})

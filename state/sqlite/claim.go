@@ -30,9 +30,14 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 			}
 			return j.claimNext(c, t, now)
 		})
-		if err == nil && done != nil {
+		switch {
+		case err == nil && done != nil:
 			j.tellCancelled(t.Number, *done, now)
 			err = task.ErrNotOwner
+		case err == nil && isUnsafe(t): // else a power loss takes this away, and a resume sends it again
+			if err = j.diagnose(j.sync()); err != nil {
+				_ = j.Unclaim(context.WithoutCancel(ctx), t)
+			}
 		}
 		j.background.Go(j.shortenLog)
 		return err
@@ -106,10 +111,17 @@ func (j *Journal) create(ctx context.Context, t *task.Task, s transition, free f
 	return nil
 }
 
+// isUnsafe reports whether a task must not be done twice because a power loss took away that it has begun.
+func isUnsafe(t *task.Task) bool { return t.Target != nil && !t.Target.Safe() }
+
+// mustSurvive reports whether a task begins, and ends, only when the disk has that: other processes rely on a name.
+func (j *Journal) mustSurvive(t *task.Task) bool {
+	return j.SyncFirst || t.Name != "" || t.Once || isUnsafe(t)
+}
+
 // syncNew syncs a new task, either before or during its first attempt. It reports whether the task is in the journal.
 func (j *Journal) syncNew(ctx context.Context, t *task.Task, number int64) (stored bool, err error) {
-	// Other processes rely on a name, and an unsafe request must not be sent twice: these are synced before.
-	if !j.SyncFirst && t.Name == "" && !t.Once && (t.Target == nil || t.Target.Safe()) {
+	if !j.mustSurvive(t) {
 		wait := sync.OnceValue(j.sync) // while the first attempt runs
 		j.syncs.Store(number, wait)
 		j.background.Go(func() { _ = wait() })

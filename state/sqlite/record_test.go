@@ -567,18 +567,51 @@ func TestAFailedSyncIsAnErrorOfTheEnd(t *testing.T) {
 	apply(t, j, tk, recording(succeeded))
 }
 
-// Only the task has to survive a power loss: what follows waits for no disk.
-func TestOnlyTheFirstClaimWaitsForTheDisk(t *testing.T) {
+// What others rely on survives a power loss: that a task with a name has begun, and how it ended, and each attempt of a
+// request that is not safe to repeat. Nothing else waits for the disk but the first claim.
+func TestWhatWaitsForTheDisk(t *testing.T) {
+	for name, test := range map[string]struct {
+		change func(*task.Task)
+		want   []int // syncs after the first claim, before the last attempt, after the end
+	}{
+		"a name":            {func(tk *task.Task) { tk.Name = "nightly" }, []int{1, 1, 2}},
+		"an unsafe request": {func(tk *task.Task) { tk.Kind, tk.Target = storetest.KindRequest, &storetest.Request{Unsafe: true} }, []int{1, 2, 3}},
+		"a safe request":    {func(tk *task.Task) { tk.Kind, tk.Target = storetest.KindRequest, &storetest.Request{} }, []int{1, 1, 1}},
+		"a command":         {func(*task.Task) {}, []int{1, 1, 1}},
+	} {
+		j := open(t)
+		syncs := 0
+		j.sync = func() error { syncs++; return nil }
+		tk := newTask()
+		test.change(tk)
+		must(t, claimed(j, tk, epoch))
+		j.background.Wait()
+		got := []int{syncs}
+		must(t, j.NoteProcess(t.Context(), tk, "x"))
+		apply(t, j, tk, recording(retryIn(0)), claiming())
+		got = append(got, syncs)
+		apply(t, j, tk, recording(succeeded))
+		if got = append(got, syncs); !slices.Equal(got, test.want) {
+			t.Errorf("%s: got %d syncs, want %d", name, got, test.want)
+		}
+	}
+}
+
+// A claim that the disk has not is taken back: the request is not sent.
+func TestAClaimThatCannotBeSynced(t *testing.T) {
 	j := open(t)
-	syncs := 0
-	j.sync = func() error { syncs++; return nil }
 	tk := newTask()
-	tk.Name = "nightly"
+	tk.Kind, tk.Target = storetest.KindRequest, &storetest.Request{Unsafe: true}
 	must(t, claimed(j, tk, epoch))
-	must(t, j.NoteProcess(t.Context(), tk, "x"))
-	apply(t, j, tk, recording(retryIn(0)), claiming(), chaining(), recording(succeeded))
-	if syncs != 1 {
-		t.Errorf("got %d syncs, want 1", syncs)
+	apply(t, j, tk, recording(retryIn(0)))
+	j.sync = func() error { return syscall.EIO }
+	if err := j.Claim(t.Context(), tk, epoch); !errors.Is(err, syscall.EIO) {
+		t.Errorf("got %v, want %v", err, syscall.EIO)
+	}
+	stored, err := j.Find(t.Context(), tk.ID)
+	must(t, err)
+	if stored.Status != task.Pending || stored.AttemptCount != 1 {
+		t.Errorf("got %s after attempt %d, want PENDING after the first", stored.Status, stored.AttemptCount)
 	}
 }
 

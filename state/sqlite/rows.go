@@ -195,3 +195,30 @@ func unmarshalPolicy(text string) (p task.Policy, err error) {
 	}
 	return p, nil
 }
+
+// exchange is a task.Reply as it is stored, with times in microseconds. The total of the phases is the attempt's
+// duration.
+type exchange struct {
+	Status      int    `json:"status,omitempty"`
+	StatusName  string `json:"status_name,omitempty"`
+	Written     int    `json:"written,omitempty"`
+	Event       string `json:"event,omitempty"`
+	ServerDelay int64  `json:"server_delay_us,omitempty"`
+	DNS         int64  `json:"dns_us,omitempty"`
+	Connect     int64  `json:"connect_us,omitempty"`
+	TLS         int64  `json:"tls_us,omitempty"`
+	FirstByte   int64  `json:"first_byte_us,omitempty"`
+}
+
+// marshalExchange returns nil, which is NULL, for a command's attempt.
+func marshalExchange(e *task.Reply) (any, error) {
+	if e == nil {
+		return nil, nil
+	}
+	text, err := json.Marshal(exchange{
+		Status: e.Status, StatusName: e.StatusName, Written: e.Written, Event: e.Default.Event, ServerDelay: e.ServerDelay.Microseconds(),
+		DNS: e.Phases.DNS.Microseconds(), Connect: e.Phases.Connect.Microseconds(), TLS: e.Phases.TLS.Microseconds(),
+		FirstByte: e.Phases.FirstByte.Microseconds(),
+	})
+	return string(text), err
+}

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -170,9 +169,14 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 		conn.Step("task moved")
 		return j.recordInFlight(c, t, a)
 	})
-	succeeded := a.Decision.Verdict == task.VerdictSucceeded
-	if errors.Is(err, task.ErrNotOwner) && j.recordTooLate(ctx, t, a) != nil && succeeded {
-		_ = j.KeepEnd(t)
+	if errors.Is(err, task.ErrNotOwner) {
+		late, succeeded := j.recordTooLate(ctx, t, a), a.Decision.Verdict == task.VerdictSucceeded
+		switch {
+		case succeeded && late != nil:
+			_ = j.KeepEnd(t)
+		case succeeded && j.mustSurvive(t):
+			_ = j.sync()
+		}
 	}
 	return j.ended(t, err)
 }
@@ -287,12 +291,19 @@ func catchUpAttempts(c *conn.Conn, t *task.Task) error {
 	return err
 }
 
-// ended removes the kept stdin of a task that has ended.
+// ended syncs the end of a task, where that is relied on, and removes its kept stdin. Where the sync fails, the end is
+// written all the same.
 func (j *Journal) ended(t *task.Task, err error) error {
-	if err == nil && t.Status.Finished() && t.KeepsInput() {
+	if err != nil || !t.Status.Finished() {
+		return err
+	}
+	if j.mustSurvive(t) {
+		_ = j.sync()
+	}
+	if t.KeepsInput() {
 		j.DropInput(t)
 	}
-	return err
+	return nil
 }
 
 // recordInFlight writes the outcome of an attempt whose task is in flight.
@@ -362,31 +373,4 @@ func keepTail(c *conn.Conn, number int64, a task.Attempt) error {
 		_, err = c.Exec("DELETE FROM tails WHERE task = ? AND attempt <= ?", number, a.Number-keptTails)
 	}
 	return err
-}
-
-// exchange is a task.Reply as it is stored, with times in microseconds. The total of the phases is the attempt's
-// duration.
-type exchange struct {
-	Status      int    `json:"status,omitempty"`
-	StatusName  string `json:"status_name,omitempty"`
-	Written     int    `json:"written,omitempty"`
-	Event       string `json:"event,omitempty"`
-	ServerDelay int64  `json:"server_delay_us,omitempty"`
-	DNS         int64  `json:"dns_us,omitempty"`
-	Connect     int64  `json:"connect_us,omitempty"`
-	TLS         int64  `json:"tls_us,omitempty"`
-	FirstByte   int64  `json:"first_byte_us,omitempty"`
-}
-
-// marshalExchange returns nil, which is NULL, for a command's attempt.
-func marshalExchange(e *task.Reply) (any, error) {
-	if e == nil {
-		return nil, nil
-	}
-	text, err := json.Marshal(exchange{
-		Status: e.Status, StatusName: e.StatusName, Written: e.Written, Event: e.Default.Event, ServerDelay: e.ServerDelay.Microseconds(),
-		DNS: e.Phases.DNS.Microseconds(), Connect: e.Phases.Connect.Microseconds(), TLS: e.Phases.TLS.Microseconds(),
-		FirstByte: e.Phases.FirstByte.Microseconds(),
-	})
-	return string(text), err
 }
