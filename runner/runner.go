@@ -220,10 +220,6 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 	return Result{Decision: a.Decision, Outcome: a.Outcome, Signal: sig, OutputErr: lost}, nil
 }
 
-// longestSlot is how long an attempt has its slot at the most. Some never end, as a server, and some wait for another
-// task that has none.
-const longestSlot = time.Minute
-
 // record writes the outcome with the decision. Another process may have cancelled the task meanwhile.
 func (r *Runner) record(ctx context.Context, t *task.Task, a *task.Attempt) error {
 	t.ClaimedAhead = r.followsAtOnce(ctx, t, *a) && r.Journal.RecordAndClaim(ctx, t, *a, time.Now()) == nil

@@ -46,6 +46,10 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	}
 }
 
+// longestSlot is how long an attempt has its slot at the most. Some never end, as a server, and some wait for another
+// task that has none.
+const longestSlot = time.Minute
+
 // acquireSlot takes a slot. A signal that has arrived already goes first, so that no further attempt starts after it.
 func (r *Runner) acquireSlot(ctx context.Context) os.Signal {
 	for {

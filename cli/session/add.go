@@ -130,8 +130,8 @@ func dueTime(begin flags.WhenFlags, now time.Time) (time.Time, error) {
 }
 
 // queuedBefore returns the task of the name that makes another one superfluous: one that has succeeded, with --once, or
-// one that waits or runs with the same work. With --fresh, the new one replaces that. It reads the input only where that
-// has to be compared, or kept.
+// one that waits or runs with the same work. With --fresh, the new one replaces that. It reads the input only where
+// that has to be compared.
 func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task,
 	read func() (*spool.Spool, error), lines render.Observer) (superfluous, replaced *task.Task, err error) {
 	if t.Name == "" {

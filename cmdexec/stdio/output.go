@@ -275,17 +275,17 @@ func (s *Streams) hold() bool {
 	return slices.ContainsFunc(s.captures, func(c *capture) bool { return c.flushed < c.held.Size() })
 }
 
-// lost returns why some output could not be passed on, or held. Of stderr it counts only what a file has no room for: if
-// nobody reads that any more, the caller loses nothing.
+// lost returns why some output could not be passed on, or held. Of stderr it counts only what a file has no room for:
+// if nobody reads that any more, the caller loses nothing.
 func (s *Streams) lost() error {
 	if s == nil {
 		return nil
 	}
 	for _, c := range s.captures {
 		err := c.failure()
-		hold := (*holdError)(nil)
-		full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
-		if err != nil && (c == s.stdout || errors.As(err, &hold) || full) {
+		full := func(reason error) bool { return errors.Is(err, reason) }
+		noRoom := slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, full)
+		if hold := (*holdError)(nil); err != nil && (c == s.stdout || errors.As(err, &hold) || noRoom) {
 			return err
 		}
 	}

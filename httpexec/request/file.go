@@ -50,9 +50,9 @@ func (f *FileBody) Same() error {
 	return nil
 }
 
-// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution, an open file
-// of this process; or that nobody knows its size, as of a file in /proc. A caller may read it to its end and send that as
-// stdin.
+// StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution, an open
+// file of this process; or that nobody knows its size, as of a file in /proc. A caller may read it to its end and send
+// that as stdin.
 type StreamError struct{ Part int }
 
 func (e *StreamError) Error() string {

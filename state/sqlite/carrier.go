@@ -219,7 +219,8 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 	}
 	now := time.Now()
 	end := t.Status.Finished()
-	err := q.pass(ctx, &queuedWrite{end: end, durable: end && q.mustSurvive(t), do: func(c *conn.Conn) ([]state.Change, error) {
+	w := &queuedWrite{end: end, durable: end && q.mustSurvive(t)}
+	w.do = func(c *conn.Conn) ([]state.Change, error) {
 		s := transition{
 			event: string(a.Decision.Verdict), from: task.InFlight, fromCount: a.Number, to: t.Status, count: a.Number,
 			reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt, held: t.Nonce, queued: true,
@@ -255,7 +256,8 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 			}
 		}
 		return changes, nil
-	}})
+	}
+	err := q.pass(ctx, w)
 	switch {
 	case errors.Is(err, task.ErrNotOwner):
 		return q.settledBefore(ctx, t, a, err)

@@ -570,13 +570,16 @@ func TestAFailedSyncIsAnErrorOfTheEnd(t *testing.T) {
 // What others rely on survives a power loss: that a task with a name has begun, and how it ended, and each attempt of a
 // request that is not safe to repeat. Nothing else waits for the disk but the first claim.
 func TestWhatWaitsForTheDisk(t *testing.T) {
+	asking := func(unsafe bool) func(*task.Task) {
+		return func(tk *task.Task) { tk.Kind, tk.Target = storetest.KindRequest, &storetest.Request{Unsafe: unsafe} }
+	}
 	for name, test := range map[string]struct {
 		change func(*task.Task)
 		want   []int // syncs after the first claim, before the last attempt, after the end
 	}{
 		"a name":            {func(tk *task.Task) { tk.Name = "nightly" }, []int{1, 1, 2}},
-		"an unsafe request": {func(tk *task.Task) { tk.Kind, tk.Target = storetest.KindRequest, &storetest.Request{Unsafe: true} }, []int{1, 2, 3}},
-		"a safe request":    {func(tk *task.Task) { tk.Kind, tk.Target = storetest.KindRequest, &storetest.Request{} }, []int{1, 1, 1}},
+		"an unsafe request": {asking(true), []int{1, 2, 3}},
+		"a safe request":    {asking(false), []int{1, 1, 1}},
 		"a command":         {func(*task.Task) {}, []int{1, 1, 1}},
 	} {
 		j := open(t)

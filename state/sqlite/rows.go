@@ -216,8 +216,9 @@ func marshalExchange(e *task.Reply) (any, error) {
 		return nil, nil
 	}
 	text, err := json.Marshal(exchange{
-		Status: e.Status, StatusName: e.StatusName, Written: e.Written, Event: e.Default.Event, ServerDelay: e.ServerDelay.Microseconds(),
-		DNS: e.Phases.DNS.Microseconds(), Connect: e.Phases.Connect.Microseconds(), TLS: e.Phases.TLS.Microseconds(),
+		Status: e.Status, StatusName: e.StatusName, Written: e.Written, Event: e.Default.Event,
+		ServerDelay: e.ServerDelay.Microseconds(),
+		DNS:         e.Phases.DNS.Microseconds(), Connect: e.Phases.Connect.Microseconds(), TLS: e.Phases.TLS.Microseconds(),
 		FirstByte: e.Phases.FirstByte.Microseconds(),
 	})
 	return string(text), err
