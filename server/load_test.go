@@ -212,6 +212,37 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// A client that stops in the middle of its call does not hold a server up that is to stop at once.
+func TestServeEndsWithItsServer(t *testing.T) {
+	q, err := sqlite.OpenQueue(t.Context(), t.TempDir())
+	testkit.Must(t, err)
+	defer func() { _ = q.Close() }()
+	s, err := New(Config{Queue: q})
+	testkit.Must(t, err)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	begun := make(chan struct{})
+	h := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		close(begun)
+		_, _ = io.ReadAll(r.Body)
+	})}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, h, listener) }()
+	client, err := net.Dial("tcp", listener.Addr().String())
+	testkit.Must(t, err)
+	defer func() { _ = client.Close() }()
+	_, err = io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+	testkit.Must(t, err)
+	<-begun
+	stop()
+	testkit.Eventually(t, "it drains", s.draining.Load)
+	testkit.Must(t, h.Close()) // a second signal
+	if err := <-served; err != nil {
+		t.Errorf("got %v, want nil", err)
+	}
+}
+
 // A list of very many tasks is read in parts that cost the same.
 func TestManyTasks(t *testing.T) {
 	count := 20_000

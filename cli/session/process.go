@@ -23,6 +23,7 @@ type Host struct {
 	stderr     *stderrWriter // of Stderr, for the lines of a run
 	stopped    context.Context
 	stop       context.CancelCauseFunc // ends stopped
+	hurried    context.Context         // ends with the second signal that asks to stop, once Listen was called
 	signals    <-chan os.Signal        // of Listen, once it was called
 	inputEnded time.Time               // when readInput came to the end of what a process wrote; zero: none wrote it
 }
@@ -76,6 +77,8 @@ func (p *Host) Listen() <-chan os.Signal {
 	}
 	p.Stopping()
 	heard, signals := make(chan os.Signal, SignalBuffer), make(chan os.Signal, SignalBuffer)
+	hurried, hurry := context.WithCancel(context.Background())
+	p.hurried = hurried
 	Notify(heard)
 	go func() {
 		for sig := range heard {
@@ -83,7 +86,11 @@ func (p *Host) Listen() <-chan os.Signal {
 			case signals <- sig:
 			default: // the buffer holds enough signals to act on
 			}
-			if task.Stops(sig) {
+			switch {
+			case !task.Stops(sig):
+			case p.stopped.Err() != nil:
+				hurry()
+			default:
 				p.stop(task.ErrStopped)
 			}
 		}

@@ -232,7 +232,10 @@ func (s *Service) Run() error {
 	go func() {
 		if s.worker == nil {
 			s.host.Ready(ctx, func() bool { return true })
-			carried <- s.host.awaitStop()
+			s.host.Listen()
+			<-s.host.Stopping().Done()
+			stopping()
+			carried <- nil
 			return
 		}
 		carried <- s.host.Carry(s.worker)
@@ -242,20 +245,10 @@ func (s *Service) Run() error {
 		return err
 	case err := <-carried:
 		cancel()
+		context.AfterFunc(s.host.hurried, func() { _ = s.http.Close() })
 		group.Wait()
 		return errors.Join(err, <-served)
 	}
-}
-
-// awaitStop returns when a signal asks to stop.
-func (p *Host) awaitStop() error {
-	for sig := range p.Listen() {
-		if task.Stops(sig) {
-			stopping()
-			return nil
-		}
-	}
-	return nil
 }
 
 // Close closes the queue.

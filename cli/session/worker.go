@@ -240,27 +240,12 @@ func (c *Carrier) WorkerConfig(f *flags.WorkerFlags) worker.Config {
 // Carry runs a worker until a signal asks it to stop; a second one has it stop its attempts at once.
 func (p *Host) Carry(w *worker.Worker) error {
 	boundMemory()
-	stop, cancelStop := context.WithCancel(context.Background())
-	kill, cancelKill := context.WithCancel(context.Background())
-	defer cancelStop()
-	defer cancelKill()
-	signals := p.Listen()
-	go func() {
-		for sig := range signals {
-			switch {
-			case !task.Stops(sig):
-			case stop.Err() == nil:
-				stopping()
-				cancelStop()
-			default:
-				cancelKill()
-			}
-		}
-	}()
+	p.Listen()
+	context.AfterFunc(p.Stopping(), stopping)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	w.Ready = func() { p.Ready(ctx, w.Alive) }
-	return w.Run(stop, kill)
+	return w.Run(p.Stopping(), p.hurried)
 }
 
 // tidyInterval is how often a worker removes old tasks, a bounded number at a time, and bodies that no task has.
