@@ -74,8 +74,11 @@ func (q *Queue) Replace(ctx context.Context, t, earlier *task.Task) (cancelled b
 		case !errors.Is(err, state.ErrFinished):
 			return nil, err
 		}
+		if err := q.insert(c, t); err != nil {
+			return nil, err
+		}
 		made = true
-		return append(changes, changeOf(t, t.CreatedAt)), q.insert(c, t)
+		return append(changes, changeOf(t, t.CreatedAt)), nil
 	})
 	if err != nil && made {
 		q.unmake(ctx, []*task.Task{t})

@@ -70,8 +70,13 @@ func TestReplaceOnAFullDisk(t *testing.T) {
 		t.Fatalf("got %+v of the name, want the earlier task", stored)
 	}
 	must(t, os.Remove(filepath.Join(root, "fill")))
+	changes := q.Changes(t.Context())
 	cancelled, err := q.Replace(t.Context(), later, earlier)
 	must(t, err)
+	first, second := heard(t, changes), heard(t, changes) // by which a worker is woken
+	if first.ID != earlier.ID || first.Status != task.Cancelled || second.ID != later.ID || second.Number != later.Number {
+		t.Errorf("got the changes %+v and %+v, want the cancel and the new task", first, second)
+	}
 	stored, err = q.Named(t.Context(), "nightly")
 	must(t, err)
 	if stored.ID != later.ID || !cancelled {
