@@ -144,6 +144,12 @@ func (s Screen) attempts(t TaskView, attempts []task.Attempt, now time.Time) str
 	return "\n" + s.Rows(rows)
 }
 
+// hasDoneIt reports whether an attempt has succeeded, also where its task was cancelled meanwhile.
+func hasDoneIt(a task.Attempt) bool {
+	d := a.Decision
+	return d.Verdict == task.VerdictSucceeded || d.Verdict == task.VerdictCancelled && d.Success
+}
+
 // nextSteps are the command lines that are most likely typed next, each with what it does.
 func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 	if s.Height > 0 { // nobody types below a picture that is drawn again and again
@@ -167,6 +173,7 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 	case t.Status == task.InFlight:
 		steps = append(steps, [2]string{"retry status --watch " + id, "see it go on"},
 			[2]string{"retry cancel " + id, "stop it"})
+	case t.Once && slices.ContainsFunc(attempts, hasDoneIt): // under a cancel, or before it was requeued
 	case t.Status != task.Succeeded && t.Reason != task.ReasonAmbiguous && !t.KeepsInput():
 		if t.Queue == task.QueueNone {
 			steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})

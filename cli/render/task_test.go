@@ -43,6 +43,10 @@ func TestNextSteps(t *testing.T) {
 			"retry resume --now 5b9a39db\nretry cancel 5b9a39db\n"},
 		{"running", func(v *TaskView) { v.Status = task.InFlight }, nil,
 			"retry status --watch 5b9a39db\nretry cancel 5b9a39db\n"},
+		{"done under a cancel", func(v *TaskView) { v.Status, v.Once = task.Cancelled, true },
+			[]task.Attempt{{Number: 1, Decision: task.Decision{Verdict: task.VerdictCancelled, Success: true}}}, ""},
+		{"cancelled", func(v *TaskView) { v.Status, v.Once = task.Cancelled, true },
+			[]task.Attempt{{Number: 1, Decision: task.Decision{Verdict: task.VerdictCancelled}}}, "retry requeue --run 5b9a39db\n"},
 		{"ambiguous", func(v *TaskView) { v.Status, v.Reason = task.Failed, task.ReasonAmbiguous }, nil, ""},
 	} {
 		got := ""
