@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
+	"path/filepath"
 
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/task"
 )
 
@@ -130,7 +132,7 @@ func (e *Executor) passOn(path string, status task.Status, r *reply, p *download
 		defer p.Drop()
 		return r.writeErrorTo(e.Output.Stderr)
 	case p == nil:
-		return outputError(path, e.writeThrough(path, r))
+		return outputError(path, e.writeThrough(path, r, synced))
 	case r.body == p.Body:
 		return outputError(path, p.Install(synced))
 	}
@@ -154,8 +156,8 @@ func (r *reply) writeErrorTo(w io.Writer) error {
 	return err
 }
 
-// writeThrough writes to a file that is not replaced.
-func (e *Executor) writeThrough(path string, r *reply) error {
+// writeThrough writes to a file that is not replaced, as one that a link leads to.
+func (e *Executor) writeThrough(path string, r *reply, synced bool) error {
 	d, err := download.DestinationOf(path)
 	switch {
 	case err != nil:
@@ -169,7 +171,14 @@ func (e *Executor) writeThrough(path string, r *reply) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.writeTo(file), file.Close())
+	err = r.writeTo(file)
+	if info, failed := file.Stat(); synced && err == nil && failed == nil && info.Mode().IsRegular() {
+		err = file.Sync()
+		if to, failed := filepath.EvalSymlinks(path); failed == nil {
+			_ = files.Sync(filepath.Dir(to))
+		}
+	}
+	return errors.Join(err, file.Close())
 }
 
 // CheckOutput returns an error if it is known before the request that its reply cannot be written to a file.

@@ -143,3 +143,21 @@ func fileWith(t *testing.T, text string) *os.File {
 	t.Cleanup(func() { _ = file.Close() })
 	return file
 }
+
+// What has ended the writer of an input has a moment to stop this process, too.
+func TestAwaitWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, test := range map[string]struct {
+			ended, want time.Duration // before now; the wait
+		}{
+			"just now": {0, stdio.EndGrace}, "a moment ago": {stdio.EndGrace / 2, stdio.EndGrace / 2}, "long ago": {time.Hour, 0},
+		} {
+			now := time.Now()
+			host := &Host{inputEnded: now.Add(-test.ended)}
+			host.awaitWriter()
+			if got := time.Since(now); got != test.want {
+				t.Errorf("%s: got a wait of %v, want %v", name, got, test.want)
+			}
+		}
+	})
+}

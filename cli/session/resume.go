@@ -132,6 +132,7 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 	}
 	defer run.Close()
 	run.Signals = p.Listen()
+	p.awaitWriter()
 	return run.Resume(ctx, t)
 }
 

@@ -237,6 +237,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			return runner.Result{}, nil, err
 		}
 		run.Signals = p.Listen()
+		p.awaitWriter()
 		result, err := w.start(ctx, p, journal, found, tk, run, lines)
 		run.Close()
 		if errors.Is(err, errDone) {

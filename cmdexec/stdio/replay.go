@@ -98,8 +98,8 @@ type feeding struct {
 }
 
 const (
-	// endGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
-	endGrace = 20 * time.Millisecond
+	// EndGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
+	EndGrace = 20 * time.Millisecond
 	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
 	readGrace = time.Minute
 )
@@ -233,11 +233,11 @@ func (r *ReplayedStdin) isCutOff(a *feeding) bool {
 	}
 	select {
 	case <-a.over:
-	case <-time.After(time.Until(endedAt.Add(endGrace))):
+	case <-time.After(time.Until(endedAt.Add(EndGrace))):
 	}
 	select {
 	case at := <-a.stopped:
-		return at.Sub(endedAt) < endGrace
+		return at.Sub(endedAt) < EndGrace
 	default:
 		return false
 	}

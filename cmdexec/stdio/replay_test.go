@@ -66,7 +66,7 @@ func TestIsCutOff(t *testing.T) {
 	}{
 		"a minute after":   {now.Add(-time.Minute), now, true},
 		"at once":          {now, now, true},
-		"a moment before":  {now, now.Add(-endGrace / 2), true},
+		"a moment before":  {now, now.Add(-EndGrace / 2), true},
 		"long before":      {now, now.Add(-time.Second), false},
 		"a file":           {now, time.Time{}, false},
 		"without a signal": {time.Time{}, now, false},

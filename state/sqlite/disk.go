@@ -87,7 +87,7 @@ func (j *Journal) KeepEnd(t *task.Task) error {
 	if err != nil {
 		return err
 	}
-	return file.Close()
+	return cmp.Or(file.Close(), lock.SyncDir(j.dir))
 }
 
 // keptEnd reads what KeepEnd wrote. What is missing is zero, and fits no task.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
@@ -35,7 +37,11 @@ func (j *Journal) inputOf(t *task.Task) string {
 // KeepInput creates the file for the task's stdin. The first bytes may arrive after the end of the task: ErrFinished.
 func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	path := j.inputOf(t) + partSuffix
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	err := os.Mkdir(filepath.Dir(path), 0o700)
+	if err == nil {
+		err = lock.SyncDir(j.dir)
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -70,7 +76,7 @@ func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the task ended during the sync
 	}
-	return err
+	return cmp.Or(err, lock.SyncDir(filepath.Dir(path)))
 }
 
 // Input opens the stdin that was kept for a task. It returns ErrInputLost if the file is incomplete or missing.
