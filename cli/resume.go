@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -67,6 +66,11 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	lines := session.NewObserver(&p.Host, &c.OutputFlags)
 	p.Listen() // who cancels what is adopted from now on signals this process
+	if c.All || len(c.Tasks) > 1 {
+		if _, _, err := journal.OwnName(session.Several(os.Getpid())); err != nil {
+			return 0, fmt.Errorf("resume: %w", err)
+		}
+	}
 	tasks, woken, err := c.adopt(ctx, journal, lines.Say)
 	switch {
 	case err != nil && len(tasks) == 0:
@@ -304,7 +308,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 	slots := make(chan struct{}, max(4, runtime.NumCPU()))
 	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
 	cancelled := make([]atomic.Bool, len(tasks))
-	channels := copySignals(p.Listen(), len(tasks), func(i int) bool { // another process has it look there
+	channels := p.ListenForEach(len(tasks), func(i int) bool { // another process has it look there
 		t, err := journal.Find(ctx, tasks[i].ID)
 		return err == nil && t.Status == task.Cancelled && cancelled[i].CompareAndSwap(false, true)
 	})
@@ -373,28 +377,4 @@ func resumeSummary(tasks []*task.Task) string {
 		}
 	}
 	return "resumed " + text.Count(len(tasks), "task") + ": " + strings.Join(parts, ", ")
-}
-
-// copySignals returns n channels that each get every signal. With a WakeSignal, one whose task was cancelled meanwhile
-// gets TERM.
-func copySignals(signals <-chan os.Signal, n int, cancelled func(int) bool) []chan os.Signal {
-	channels := make([]chan os.Signal, n)
-	for i := range channels {
-		channels[i] = make(chan os.Signal, session.SignalBuffer)
-	}
-	go func() {
-		for sig := range signals {
-			for i, c := range channels {
-				own := sig
-				if sig == session.WakeSignal && cancelled(i) {
-					own = syscall.SIGTERM
-				}
-				select {
-				case c <- own:
-				default: // the buffer is full of signals that were not yet acted on
-				}
-			}
-		}
-	}()
-	return channels
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -97,7 +98,8 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 		note = stopSurvivors(t)
 	}
 	var sig os.Signal = syscall.SIGTERM
-	others := ownsOthers(ctx, journal, pid)
+	owner, err := journal.Owner(lock.Name(Several(pid)))
+	others := err == nil && owner == pid
 	if others {
 		sig = WakeSignal
 	}
@@ -141,14 +143,9 @@ func stopSurvivors(t *task.Task) (note string) {
 	return note
 }
 
-// ownsOthers reports whether a process owns an unfinished task.
-func ownsOthers(ctx context.Context, journal state.Store, pid int) bool {
-	unfinished, err := journal.Unfinished(ctx)
-	return err == nil && slices.ContainsFunc(unfinished, func(t *task.Task) bool {
-		owner, err := journal.Owner(t.Number)
-		return err == nil && owner == pid
-	})
-}
+// Several is the name that a process owns which carries several tasks, as resume --all does: a signal to stop would end
+// all of that. No task has such a name.
+func Several(pid int) string { return "\x00several " + strconv.Itoa(pid) }
 
 // unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or
 // a shell, runs its own.

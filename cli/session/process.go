@@ -99,6 +99,30 @@ func (p *Host) Listen() <-chan os.Signal {
 	return signals
 }
 
+// ListenForEach returns a channel for each of n tasks, which gets every signal. With a WakeSignal, one whose task was
+// cancelled meanwhile gets TERM.
+func (p *Host) ListenForEach(n int, cancelled func(int) bool) []chan os.Signal {
+	channels := make([]chan os.Signal, n)
+	for i := range channels {
+		channels[i] = make(chan os.Signal, SignalBuffer)
+	}
+	go func() {
+		for sig := range p.Listen() {
+			for i, c := range channels {
+				own := sig
+				if sig == WakeSignal && cancelled(i) {
+					own = syscall.SIGTERM
+				}
+				select {
+				case c <- own:
+				default: // the buffer is full of signals that were not yet acted on
+				}
+			}
+		}
+	}()
+	return channels
+}
+
 // Write never reports a line that was dropped.
 func (w *stderrWriter) Write(p []byte) (int, error) {
 	for !stdio.Writable(w.file, stopCheck) {
