@@ -80,7 +80,7 @@ func (c *grpcCommand) Check(p *session.Host) (err error) {
 }
 
 // Fill implements session.Work.
-func (c *grpcCommand) Fill(_ *session.Host, t *task.Task) error {
+func (c *grpcCommand) Fill(p *session.Host, t *task.Task) error {
 	if n := t.Policy.Consecutive; n > 1 && !c.call.Safe() {
 		return fmt.Errorf("--consecutive %d makes a successful call again, and it is not safe to repeat"+
 			"\nhint: --idempotent says that it is", n)
@@ -88,6 +88,7 @@ func (c *grpcCommand) Fill(_ *session.Host, t *task.Task) error {
 	t.Kind, t.Target = grpcexec.Kind, c.call
 	if c.Data != nil && *c.Data == "@-" || c.DataRaw == "@-" {
 		t.CreatedAt = time.Now()
+		p.InputRead(p.Stdin)
 	}
 	t.IdempotencyKey = c.OwnKey(c.call.AsRequest())
 	t.Options.Capture = c.CaptureMode()

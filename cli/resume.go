@@ -66,11 +66,6 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	lines := session.NewObserver(&p.Host, &c.OutputFlags)
 	p.Listen() // who cancels what is adopted from now on signals this process
-	if c.All || len(c.Tasks) > 1 {
-		if _, _, err := journal.OwnName(session.Several(os.Getpid())); err != nil {
-			return 0, fmt.Errorf("resume: %w", err)
-		}
-	}
 	tasks, woken, err := c.adopt(ctx, journal, lines.Say)
 	switch {
 	case err != nil && len(tasks) == 0:
@@ -119,6 +114,11 @@ func (c *resumeCommand) adopt(ctx context.Context, journal state.Store,
 	found, err := c.find(ctx, journal, say)
 	if err != nil {
 		return nil, 0, err
+	}
+	if len(found) > 0 && len(c.Tasks) != 1 {
+		if _, _, err := journal.OwnName(session.Several(os.Getpid())); err != nil {
+			return nil, 0, fmt.Errorf("resume: %w", err)
+		}
 	}
 	var refusals []error
 	patience := time.Now().Add(500 * time.Millisecond)

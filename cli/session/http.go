@@ -91,6 +91,12 @@ func bodyLost(journal state.Store, t *task.Task) bool {
 	return errors.Is(err, state.ErrInputLost)
 }
 
+// filesChanged reports whether a request would send other files than when it was interrupted, and may be sent anew.
+func filesChanged(interrupted, t *task.Task) bool {
+	a, b := request.Of(interrupted), request.Of(t)
+	return a != nil && b != nil && !a.SameFiles(b) && (a.Safe() || interrupted.Status == task.Pending)
+}
+
 // warnOfRequest warns of secrets that the journal would show, and of a retry-on that nobody typed for this request.
 func (w *Wrapper) warnOfRequest(t *task.Task, journal *Journal, warn func(error)) {
 	warnOfSecrets(httpexec.LiteralSecrets(requestOf(t)), journal, warn)

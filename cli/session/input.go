@@ -60,10 +60,16 @@ func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
 		_ = kept.Close()
 		return nil, err
 	}
-	if terminal || begun.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 {
+	p.InputRead(source)
+	return kept, nil
+}
+
+// InputRead notes that an input was read to its end, which a process may have written.
+func (p *Host) InputRead(source *os.File) {
+	info, err := source.Stat()
+	if err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 || stdio.IsTerminal(source) {
 		p.inputEnded = time.Now()
 	}
-	return kept, nil
 }
 
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this one,

@@ -176,6 +176,10 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		sayInput(lines, fmt.Sprintf("the body of %s was not kept to its end, and its idempotency key stands for that: "+
 			"it is cancelled, and this one's body is sent with another key", render.ShortID(interrupted.ID)), true)
 		return nameResult{discarded: interrupted}, nil
+	case filesChanged(interrupted, t):
+		sayInput(lines, fmt.Sprintf("a file that %s sends has changed since: it is cancelled, and this one is sent",
+			render.ShortID(interrupted.ID)), true)
+		return nameResult{discarded: interrupted}, nil
 	}
 	amended, err := w.amend(interrupted, t, typed, lines)
 	if err != nil {

@@ -188,7 +188,7 @@ func (p *PartFile) Begin(version string) error {
 func (p *PartFile) Install(synced bool) error {
 	var err error
 	if synced {
-		err = files.Sync(p.name)
+		err = p.Body.Sync()
 	}
 	if err = cmp.Or(err, p.Body.Close()); err == nil {
 		err = os.Rename(p.name, p.Path)

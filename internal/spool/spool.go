@@ -106,6 +106,16 @@ func (s *Spool) WriteFrom(offset int64, w io.Writer) (int64, error) {
 	return io.Copy(w, io.NewSectionReader(s, offset, s.Size()-offset))
 }
 
+// Sync has the disk take what is in the file, if there is one.
+func (s *Spool) Sync() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.file == nil {
+		return nil
+	}
+	return s.file.Sync()
+}
+
 // Equal reports whether two spools have the same content.
 func Equal(a, b *Spool) (bool, error) {
 	if a.Size() != b.Size() {

@@ -16,7 +16,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Cancel ends an unfinished task, even one with an owner, whose next write then fails. It survives a power loss.
+// Cancel ends an unfinished task, even one with an owner, whose next write then fails. It survives a power
+// loss once the journal is closed, or a moment later.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
@@ -27,7 +28,13 @@ func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error
 		return err
 	}
 	j.tellCancelled(number, stored, now)
-	return j.diagnose(j.sync())
+	if j.syncsCancel.CompareAndSwap(false, true) { // beside what stops the attempt
+		j.background.Go(func() {
+			j.syncsCancel.Store(false)
+			_ = j.sync()
+		})
+	}
+	return nil
 }
 
 // tellCancelled drops the input of a task that was cancelled, and tells other processes.

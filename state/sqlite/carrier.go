@@ -219,7 +219,7 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 	}
 	now := time.Now()
 	end := t.Status.Finished()
-	w := &queuedWrite{end: end, durable: end && q.mustSurvive(t)}
+	w := &queuedWrite{end: end, durable: q.reliedOn(t)}
 	w.do = func(c *conn.Conn) ([]state.Change, error) {
 		s := transition{
 			event: string(a.Decision.Verdict), from: task.InFlight, fromCount: a.Number, to: t.Status, count: a.Number,

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
@@ -35,10 +36,11 @@ type Journal struct {
 	copied string // the directory of a private copy, which Close removes; empty without one
 
 	// SyncFirst has every new task synced before its first attempt; otherwise only tasks that need it are.
-	SyncFirst  bool
-	sync       func() error   // waits until what was committed survives a power loss
-	syncs      sync.Map       // from task number to the func() error that waits for its sync
-	background sync.WaitGroup // of what is done while a command runs
+	SyncFirst   bool
+	sync        func() error   // waits until what was committed survives a power loss
+	syncs       sync.Map       // from task number to the func() error that waits for its sync
+	background  sync.WaitGroup // of what is done while a command runs
+	syncsCancel atomic.Bool    // a sync is about to begin
 }
 
 // Open opens the journal in dir. It creates both if they do not exist.

@@ -178,7 +178,7 @@ func (j *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) erro
 			_ = j.sync()
 		}
 	}
-	return j.ended(t, err)
+	return j.recorded(t, err)
 }
 
 // recordTooLate adds its outcome to an attempt of a task that another process has cancelled meanwhile, and nothing
@@ -224,7 +224,7 @@ func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 	if t.Number == 0 {
 		return nil
 	}
-	return j.ended(t, j.writeEnd(ctx, t, func(c *conn.Conn) error { return j.decide(c, t, task.Pending, d) }))
+	return j.recorded(t, j.writeEnd(ctx, t, func(c *conn.Conn) error { return j.decide(c, t, task.Pending, d) }))
 }
 
 // decide writes the task's new status after a decision.
@@ -271,7 +271,7 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 			return failed
 		}
 	}
-	return j.ended(t, err)
+	return j.recorded(t, err)
 }
 
 // catchUpAttempts writes the last attempt, and ends every stored attempt that is still in flight.
@@ -291,19 +291,25 @@ func catchUpAttempts(c *conn.Conn, t *task.Task) error {
 	return err
 }
 
-// ended syncs the end of a task, where that is relied on, and removes its kept stdin. Where the sync fails, the end is
-// written all the same.
-func (j *Journal) ended(t *task.Task, err error) error {
-	if err != nil || !t.Status.Finished() {
+// recorded syncs what became of a task, where that is relied on, and removes its kept stdin where it has ended. Where
+// the sync fails, it is written all the same.
+func (j *Journal) recorded(t *task.Task, err error) error {
+	if err != nil {
 		return err
 	}
-	if j.mustSurvive(t) {
+	if j.reliedOn(t) {
 		_ = j.sync()
 	}
-	if t.KeepsInput() {
+	if t.Status.Finished() && t.KeepsInput() {
 		j.DropInput(t)
 	}
 	return nil
+}
+
+// reliedOn reports whether a power loss must not take away what became of a task: without an outcome, an unsafe request
+// counts as one that may have taken effect.
+func (j *Journal) reliedOn(t *task.Task) bool {
+	return isUnsafe(t) || t.Status.Finished() && j.mustSurvive(t)
 }
 
 // recordInFlight writes the outcome of an attempt whose task is in flight.
