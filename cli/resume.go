@@ -66,7 +66,11 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	lines := session.NewObserver(&p.Host, &c.OutputFlags)
 	p.Listen() // who cancels what is adopted from now on signals this process
-	tasks, woken, err := c.adopt(ctx, journal, lines.Say)
+	tasks, woken, err := c.adopt(p.Stopping(), journal, lines.Say)
+	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
+		_ = journal.Close()
+		p.DieOfSignal()
+	}
 	switch {
 	case err != nil && len(tasks) == 0:
 		return 0, err

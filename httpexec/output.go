@@ -175,7 +175,7 @@ func (e *Executor) writeThrough(path string, r *reply, synced bool) error {
 	if info, failed := file.Stat(); synced && err == nil && failed == nil && info.Mode().IsRegular() {
 		err = file.Sync()
 		if to, failed := filepath.EvalSymlinks(path); failed == nil {
-			_ = files.Sync(filepath.Dir(to))
+			_ = files.SyncDir(filepath.Dir(to))
 		}
 	}
 	return errors.Join(err, file.Close())

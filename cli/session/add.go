@@ -171,7 +171,14 @@ func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue
 			return nil, nil, err
 		}
 	}
-	lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), render.ShortID(earlier.ID)))
+	id := render.ShortID(earlier.ID)
+	if dead, err := queue.Interrupted(ctx, earlier); err == nil && dead && earlier.Queue == task.QueueNone {
+		left := fmt.Errorf("%s is there already, as %s, which was interrupted, and no worker goes on with it: nothing is added"+
+			"\nhint: retry resume %[2]s does; --fresh cancels it and adds this one", text.Escape(t.Name), id)
+		lines.Warn(runner.Loss{Err: left, New: true})
+		return earlier, nil, nil
+	}
+	lines.Say(fmt.Sprintf("%s is there already, as %s: nothing is added", text.Escape(t.Name), id))
 	return earlier, nil, nil
 }
 

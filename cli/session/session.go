@@ -44,7 +44,6 @@ type Wrapper struct {
 	ownKey  bool         // the flags give the idempotency key
 
 	notFound bool // the command was
-
 }
 
 // Work is what the attempts execute.

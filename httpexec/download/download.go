@@ -198,7 +198,7 @@ func (p *PartFile) Install(synced bool) error {
 		return err
 	}
 	if synced {
-		_ = files.Sync(filepath.Dir(p.Path)) // which some file systems refuse, and Windows
+		_ = files.SyncDir(filepath.Dir(p.Path)) // which some file systems refuse, and Windows
 	}
 	return nil
 }

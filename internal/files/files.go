@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
@@ -34,14 +35,21 @@ func IsDescriptor(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/dev/std")
 }
 
-// Sync has the disk take what was written to a file, or which files a directory has.
-func Sync(path string) error {
-	file, err := os.Open(path)
+// SyncDir makes new names in a directory survive a power loss. Some file systems cannot sync a directory, and Windows
+// cannot.
+func SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	f, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }()
-	return file.Sync()
+	defer func() { _ = f.Close() }()
+	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
+		return err
+	}
+	return nil
 }
 
 // Target returns the absolute path that Replace has to write for a path, or an error if it cannot be written.

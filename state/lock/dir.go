@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/state"
 )
 
@@ -68,7 +69,7 @@ func CreateDir(dir string) error {
 		}
 		for path := dir; path != above; {
 			path = filepath.Dir(path)
-			if err := SyncDir(path); err != nil {
+			if err := files.SyncDir(path); err != nil {
 				return err
 			}
 		}
@@ -98,7 +99,7 @@ func CreateFiles(dir string, names ...string) error {
 		}
 	}
 	if created {
-		return SyncDir(dir)
+		return files.SyncDir(dir)
 	}
 	return nil
 }

@@ -76,19 +76,6 @@ func CheckDescriptors() error {
 		"%d file descriptors are too few for it and a command", limit.Cur)
 }
 
-// SyncDir makes new names in a directory survive a power loss. Some file systems cannot sync a directory.
-func SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	if err := f.Sync(); err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
-		return err
-	}
-	return nil
-}
-
 func openForLock(dir string) (*os.File, error) { return os.Open(dir) }
 
 // tryLock locks a directory with flock, or returns errHeld.

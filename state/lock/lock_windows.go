@@ -29,9 +29,6 @@ func Writable(string) bool { return true }
 // CheckDescriptors accepts everything: Windows has no limit that a user sets.
 func CheckDescriptors() error { return nil }
 
-// SyncDir does nothing: Windows cannot flush a directory.
-func SyncDir(string) error { return nil }
-
 // openForLock opens a file in the directory: Windows cannot lock a directory.
 func openForLock(dir string) (*os.File, error) {
 	return os.OpenFile(filepath.Join(dir, "open.lock"), os.O_RDWR|os.O_CREATE, 0o600)

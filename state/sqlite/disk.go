@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
@@ -87,7 +88,7 @@ func (j *Journal) KeepEnd(t *task.Task) error {
 	if err != nil {
 		return err
 	}
-	return cmp.Or(file.Close(), lock.SyncDir(j.dir))
+	return cmp.Or(file.Close(), files.SyncDir(j.dir))
 }
 
 // keptEnd reads what KeepEnd wrote. What is missing is zero, and fits no task.
@@ -228,7 +229,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 	if aside = unfinishedAside(dir); aside != "" {
 		conn.Step("about to set aside")
 		err := os.Rename(filepath.Join(dir, DatabaseName+walSuffix), filepath.Join(aside, DatabaseName+walSuffix))
-		return aside, errors.Join(err, lock.SyncDir(aside), lock.SyncDir(dir))
+		return aside, errors.Join(err, files.SyncDir(aside), files.SyncDir(dir))
 	}
 	if aside, err = makeAside(dir, now); err != nil {
 		return "", err
@@ -240,7 +241,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 			return aside, err
 		}
 	}
-	return aside, errors.Join(lock.SyncDir(aside), lock.SyncDir(dir))
+	return aside, errors.Join(files.SyncDir(aside), files.SyncDir(dir))
 }
 
 // unfinishedAside returns where a process that died in between has moved the database of a WAL; "" where none has. The

@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
@@ -39,7 +39,7 @@ func (j *Journal) KeepInput(t *task.Task) (*os.File, error) {
 	path := j.inputOf(t) + partSuffix
 	err := os.Mkdir(filepath.Dir(path), 0o700)
 	if err == nil {
-		err = lock.SyncDir(j.dir)
+		err = files.SyncDir(j.dir)
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
@@ -76,7 +76,7 @@ func (j *Journal) CompleteInput(t *task.Task, file *os.File) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the task ended during the sync
 	}
-	return cmp.Or(err, lock.SyncDir(filepath.Dir(path)))
+	return cmp.Or(err, files.SyncDir(filepath.Dir(path)))
 }
 
 // Input opens the stdin that was kept for a task. It returns ErrInputLost if the file is incomplete or missing.
