@@ -73,14 +73,14 @@ func (c *grpcCommand) Check(p *session.Host) (err error) {
 	if err := c.CheckConditions(grpcexec.Kind); err != nil {
 		return err
 	}
-	if c.call, err = c.Build(c.Words[0], method, p.Stdin); err != nil {
+	if c.call, err = c.Build(c.Words[0], method, p.Stdin, p.InputRead); err != nil {
 		return err
 	}
 	return c.call.Check(func(name string) (string, bool) { return flags.LookUp(p.Environ, name) })
 }
 
 // Fill implements session.Work.
-func (c *grpcCommand) Fill(p *session.Host, t *task.Task) error {
+func (c *grpcCommand) Fill(_ *session.Host, t *task.Task) error {
 	if n := t.Policy.Consecutive; n > 1 && !c.call.Safe() {
 		return fmt.Errorf("--consecutive %d makes a successful call again, and it is not safe to repeat"+
 			"\nhint: --idempotent says that it is", n)
@@ -88,7 +88,6 @@ func (c *grpcCommand) Fill(p *session.Host, t *task.Task) error {
 	t.Kind, t.Target = grpcexec.Kind, c.call
 	if c.Data != nil && *c.Data == "@-" || c.DataRaw == "@-" {
 		t.CreatedAt = time.Now()
-		p.InputRead(p.Stdin)
 	}
 	t.IdempotencyKey = c.OwnKey(c.call.AsRequest())
 	t.Options.Capture = c.CaptureMode()

@@ -119,24 +119,27 @@ func (c *resumeCommand) adopt(ctx context.Context, journal state.Store,
 	if err != nil {
 		return nil, 0, err
 	}
-	if len(found) > 0 && len(c.Tasks) != 1 {
-		if _, _, err := journal.OwnName(session.Several(os.Getpid())); err != nil {
-			return nil, 0, fmt.Errorf("resume: %w", err)
-		}
-	}
 	var refusals []error
 	patience := time.Now().Add(500 * time.Millisecond)
 	for _, t := range found {
+		among := session.OneOfSeveral(t.Number)
+		if len(c.Tasks) != 1 {
+			_, _, _ = journal.OwnName(among) // another resume may have it, which has the task then
+		}
 		tk, err := session.Adopt(ctx, journal, t)
 		for c.All && t.Name != "" && errors.Is(err, state.ErrOwned) && time.Now().Before(patience) {
 			time.Sleep(10 * time.Millisecond) // a run that finds another command under its name has it for a moment
 			tk, err = session.Adopt(ctx, journal, t)
 		}
 		if (errors.Is(err, state.ErrOwned) || errors.Is(err, state.ErrQueued)) && c.Now && !c.All {
+			_ = journal.ReleaseName(among)
 			if err = wake(ctx, journal, t, say); err == nil {
 				woken++
 				continue
 			}
+		}
+		if err != nil {
+			_ = journal.ReleaseName(among)
 		}
 		switch {
 		case err == nil:
@@ -310,6 +313,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 	several := *p
 	several.Stdin = null // the tasks cannot share one stdin
 	slots := make(chan struct{}, max(4, runtime.NumCPU()))
+	turn := make(chan struct{}, 1)
 	observer := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
 	cancelled := make([]atomic.Bool, len(tasks))
 	channels := p.ListenForEach(len(tasks), func(i int) bool { // another process has it look there
@@ -326,6 +330,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 			if err == nil {
 				sayResumed(observer, t)
 				run.Signals, run.Slots = channels[i], slots
+				run.Executor = &session.InTurn{Executor: run.Executor, Turn: turn}
 				results[i], err = run.Resume(ctx, t)
 				run.Close()
 				if cancelled[i].Load() { // the signal was for this task alone
@@ -337,6 +342,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 				results[i] = runner.Result{Outcome: task.Outcome{Exit: task.ExitInternal}}
 			}
 			_ = journal.Release(t.Number) // while this process runs other tasks, it can be requeued
+			_ = journal.ReleaseName(session.OneOfSeveral(t.Number))
 			if t.Name != "" {
 				_ = journal.ReleaseName(t.Name)
 			}

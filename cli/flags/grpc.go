@@ -32,8 +32,9 @@ type GRPCFlags struct {
 }
 
 // Build returns the call of host:port or a URL, and of package.Service/Method; the latter is empty where the URL has it.
-func (f *GRPCFlags) Build(host, method string, stdin *os.File) (*grpcexec.Call, error) {
-	body, message, err := f.body(stdin)
+// It calls ended with what it has read to its end.
+func (f *GRPCFlags) Build(host, method string, stdin *os.File, ended func(*os.File)) (*grpcexec.Call, error) {
+	body, message, err := f.body(stdin, ended)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func callURL(host, method string) string {
 }
 
 // body returns the request as JSON, or as an encoded message, which is not nil then.
-func (f *GRPCFlags) body(stdin *os.File) (body, message []byte, err error) {
+func (f *GRPCFlags) body(stdin *os.File, ended func(*os.File)) (body, message []byte, err error) {
 	given := 0
 	for _, is := range []bool{f.Data != nil, f.DataRaw != "", f.DataBase64 != nil} {
 		if is {
@@ -89,12 +90,12 @@ func (f *GRPCFlags) body(stdin *os.File) (body, message []byte, err error) {
 	case given > 1:
 		return nil, nil, errors.New("-d, --data-raw and --data-base64 all say what is sent\nhint: give one of them")
 	case f.Data != nil:
-		body, err = readArgument("-d", *f.Data, stdin)
+		body, err = readArgument("-d", *f.Data, stdin, ended)
 	case f.DataRaw != "":
 		if !strings.HasPrefix(f.DataRaw, "@") {
 			return nil, nil, errors.New("--data-raw takes a file\nhint: --data-raw @FILE, or --data-base64 TEXT")
 		}
-		message, err = readArgument("--data-raw", f.DataRaw, stdin)
+		message, err = readArgument("--data-raw", f.DataRaw, stdin, ended)
 	case f.DataBase64 != nil:
 		if message, err = base64.StdEncoding.DecodeString(*f.DataBase64); err != nil {
 			err = errors.New("--data-base64: it is not base64")
@@ -107,7 +108,7 @@ func (f *GRPCFlags) body(stdin *os.File) (body, message []byte, err error) {
 }
 
 // readArgument returns a text, or what the file or the stdin holds that it names.
-func readArgument(flag, text string, stdin *os.File) ([]byte, error) {
+func readArgument(flag, text string, stdin *os.File, ended func(*os.File)) ([]byte, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
 		return []byte(text), nil
@@ -125,6 +126,7 @@ func readArgument(flag, text string, stdin *os.File) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
+	ended(source)
 	return content, nil
 }
 

@@ -98,7 +98,7 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 		note = stopSurvivors(t)
 	}
 	var sig os.Signal = syscall.SIGTERM
-	owner, err := journal.Owner(lock.Name(Several(pid)))
+	owner, err := journal.Owner(lock.Name(OneOfSeveral(t.Number)))
 	others := err == nil && owner == pid
 	if others {
 		sig = WakeSignal
@@ -143,9 +143,9 @@ func stopSurvivors(t *task.Task) (note string) {
 	return note
 }
 
-// Several is the name that a process owns which carries several tasks, as resume --all does: a signal to stop would end
-// all of that. No task has such a name.
-func Several(pid int) string { return "\x00several " + strconv.Itoa(pid) }
+// OneOfSeveral is a name that a process owns together with a task where it carries others, too, as resume --all does: a
+// signal to stop would end all of that. No task has such a name.
+func OneOfSeveral(number int64) string { return fmt.Sprintf("\x00one of several: %d", number) }
 
 // unfinished returns the id of an outer task; empty where that has ended: what it has left behind, such as a daemon or
 // a shell, runs its own.

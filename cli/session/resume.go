@@ -145,6 +145,31 @@ func (r *taskRunner) Resume(ctx context.Context, t *task.Task) (runner.Result, e
 	return result, err
 }
 
+// InTurn is an Executor among several that write to one stdout: replies, and output that was held, do not mix.
+type InTurn struct {
+	runner.Executor
+
+	Turn chan struct{} // holds an element while one of them writes
+}
+
+// Flush implements runner.Executor.
+func (e *InTurn) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
+	if r := request.Of(t); r != nil && r.Output != "" || !e.HoldsOutput(t) {
+		return e.Executor.Flush(t, signals)
+	}
+	for {
+		select {
+		case e.Turn <- struct{}{}:
+			defer func() { <-e.Turn }()
+			return e.Executor.Flush(t, signals)
+		case sig := <-signals:
+			if task.Stops(sig) {
+				return sig, task.ErrStopped
+			}
+		}
+	}
+}
+
 // NewResumer puts together the runner of an interrupted task, in its directory and with its kept environment.
 func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	how ResumeOptions) (*taskRunner, error) {
