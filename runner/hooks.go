@@ -16,6 +16,16 @@ type Hooks interface {
 	Run(ctx context.Context, t *task.Task, command string, signals <-chan os.Signal) (os.Signal, error)
 }
 
+// hasBegun reports whether an attempt of a task has begun since that was made, or requeued. A worker claims an attempt
+// before --on-start, which may be cut off; of a request that was cut off nobody knows whether it was sent.
+func hasBegun(t *task.Task) bool {
+	o := t.Last.Outcome
+	cutOff := t.Last.Decision.Verdict == task.VerdictInterrupted && t.Last.Process == "" &&
+		(o.Exit == task.ExitInternal || o.IsCrash() && t.Target == nil)
+	since := t.AttemptCount - t.RequeuedAfter
+	return since > 0 && !(cutOff && t.History.Interrupted == since)
+}
+
 // hookWithinBudget runs a hook that another attempt follows.
 func (r *Runner) hookWithinBudget(ctx context.Context, t *task.Task, command string) os.Signal {
 	if command == "" {

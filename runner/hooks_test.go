@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -399,5 +400,34 @@ func TestHooksOfAResume(t *testing.T) {
 				check(t, "hooks", b.hooksRun(), tt.want)
 			})
 		})
+	}
+}
+
+// A worker runs --on-start before the first attempt that begins, and not before the first that it claims.
+func TestHasBegun(t *testing.T) {
+	cutOff := task.Decision{Verdict: task.VerdictInterrupted}
+	unbegun := task.Attempt{Decision: cutOff, Outcome: task.Outcome{Exit: task.ExitInternal}}
+	killed := task.Attempt{Decision: cutOff, Outcome: task.Crashed()}
+	begun, sent := killed, unbegun
+	begun.Process, sent.Outcome.Exit = "token", 7
+	for name, tt := range map[string]struct {
+		attempts, before, interrupted int
+		last                          task.Attempt
+		target                        task.Target
+		want                          bool
+	}{
+		"new":                     {},
+		"requeued":                {attempts: 3, before: 3, last: begun},
+		"cut off before":          {attempts: 1, interrupted: 1, last: unbegun},
+		"killed before":           {attempts: 1, interrupted: 1, last: killed},
+		"killed twice before":     {attempts: 5, before: 3, interrupted: 2, last: killed},
+		"killed":                  {attempts: 1, interrupted: 1, last: begun, want: true},
+		"failed, then killed":     {attempts: 2, interrupted: 1, last: killed, want: true},
+		"a request, killed":       {attempts: 1, interrupted: 1, last: killed, target: &request.Request{}, want: true},
+		"a request that was sent": {attempts: 1, interrupted: 1, last: sent, target: &request.Request{}, want: true},
+	} {
+		tk := &task.Task{AttemptCount: tt.attempts, RequeuedAfter: tt.before, Last: tt.last, Target: tt.target}
+		tk.History.Interrupted = tt.interrupted
+		check(t, name, hasBegun(tk), tt.want)
 	}
 }

@@ -137,7 +137,7 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 // or has ended.
 func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
 	sig := r.pendingStop()
-	if sig == nil && t.AttemptCount == t.RequeuedAfter {
+	if sig == nil && !hasBegun(t) {
 		sig = r.hookWithinBudget(ctx, t, t.Options.OnStart)
 	}
 	if sig != nil {

@@ -229,8 +229,8 @@ func (t *Task) EndedCutOff() bool {
 }
 
 // MayBeDone reports whether a request has ended without success, and may have taken effect, so that another one would do
-// it again, with a key that the server has not seen, or has forgotten. One that was cancelled may have been requeued
-// before that: its attempts say what became of them.
+// it again, with a key that the server has not seen, or has forgotten. One that was cancelled, or requeued, has attempts
+// that say what became of them.
 func (t *Task) MayBeDone(attempts []Attempt) bool {
 	switch {
 	case t.Target == nil || t.AttemptCount == 0:
@@ -241,8 +241,19 @@ func (t *Task) MayBeDone(attempts []Attempt) bool {
 		return false
 	case t.Status == Cancelled:
 		return slices.ContainsFunc(attempts, Attempt.mayBeDone)
+	case t.RequeuedAfter > 0 && t.Status != Succeeded && slices.ContainsFunc(attempts, Attempt.wasSent):
+		for _, a := range slices.Backward(attempts) { // a requeue was to send it again, and that one counts
+			if a.wasSent() {
+				return a.mayBeDone()
+			}
+		}
 	}
 	return t.Status == Failed && t.Reason == ReasonAmbiguous
+}
+
+// wasSent reports whether any of a request may have been sent.
+func (a Attempt) wasSent() bool {
+	return a.Outcome.IsCrash() || a.Outcome.Reply != nil && a.Outcome.Reply.Written > 0
 }
 
 // mayBeDone reports whether the attempt of an unsafe request may have taken effect without a success.
@@ -250,7 +261,7 @@ func (a Attempt) mayBeDone() bool {
 	switch o := a.Outcome; {
 	case o.IsCrash():
 		return true
-	case o.Reply == nil || o.Reply.Written == 0:
+	case !a.wasSent():
 		return false
 	case a.Decision.Verdict == VerdictFailed: // a status of 4xx says that nothing was done
 		return o.Reply.Status/100 != 4

@@ -136,7 +136,8 @@ func (j *Journal) mayBeDone(c *conn.Conn, t *task.Task) (sent *task.Task, err er
 		return nil, nil
 	}
 	const query = selectTasks + `WHERE t.name = ? AND t.kind <> 'command'
-		AND (t.status IN ('FAILED', 'CANCELLED') OR t.reason = 'expired') ORDER BY t.number DESC`
+		AND (t.status IN ('FAILED', 'CANCELLED') OR t.reason = 'expired' OR t.status = 'EXHAUSTED' AND t.requeued_after > 0)
+		ORDER BY t.number DESC`
 	known := map[string]task.Policy{}
 	var list []*task.Task
 	err = c.Each(context.Background(), query, []any{t.Name}, func(scan conn.Scanner) (bool, error) {
@@ -146,7 +147,7 @@ func (j *Journal) mayBeDone(c *conn.Conn, t *task.Task) (sent *task.Task, err er
 	})
 	for _, earlier := range list {
 		var attempts []task.Attempt
-		if err == nil && earlier.Status == task.Cancelled {
+		if err == nil && (earlier.Status == task.Cancelled || earlier.RequeuedAfter > 0) {
 			err = c.Each(context.Background(), selectHistory, []any{earlier.Number}, func(scan conn.Scanner) (bool, error) {
 				a, err := scanAttempt(scan)
 				attempts = append(attempts, a)

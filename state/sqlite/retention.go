@@ -28,7 +28,8 @@ const (
 	hasNested = `id IN (SELECT parent FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL)`
 	// relied is what --once relies on: a success, or a request that may have been one.
 	relied = `(once AND (` + hasSucceeded + ` OR kind <> 'command'
-		AND (coalesce(reason, '') IN ('ambiguous', 'expired') OR status = 'CANCELLED' AND attempt_count > 0)))`
+		AND (coalesce(reason, '') IN ('ambiguous', 'expired') OR status = 'CANCELLED' AND attempt_count > 0
+		OR requeued_after > 0)))`
 	prunable = ofStatus + ` AND NOT ` + relied + ` AND NOT ` + hasNested + `
 		AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))`
 	selectOldest = `SELECT number, finished_at ` + ofStatus

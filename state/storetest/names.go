@@ -116,15 +116,20 @@ func (s suite) mayBeDone(t *testing.T) {
 		return task.Decision{Verdict: task.VerdictFailed, Reason: reason}
 	}
 	expired := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonExpired}
+	budget, local := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, ended(task.ReasonNotEligible)
 	for _, tt := range []struct {
 		name    string
 		outcome task.Outcome
 		d       task.Decision
-		undo    bool // it is requeued after its end, and cancelled
+		undo    bool           // it is requeued after its end, and cancelled
+		again   *task.Decision // it is requeued after its end, and this ends it before it is sent
 		want    bool
 	}{
 		{name: "ambiguous", outcome: reply(502, 1), d: ended(task.ReasonAmbiguous), want: true},
 		{name: "ambiguous, requeue undone", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), undo: true, want: true},
+		{name: "ambiguous, requeued too late", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), again: &budget, want: true},
+		{name: "ambiguous, requeued in vain", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), again: &local, want: true},
+		{name: "refused, requeued too late", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), again: &budget},
 		{name: "refused by the server", outcome: reply(404, 1), d: ended(task.ReasonNotEligible)},
 		{name: "refused, requeue undone", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), undo: true},
 		{name: "cancelled after it was sent", outcome: reply(0, 1), d: cancelled, want: true},
@@ -146,6 +151,20 @@ func (s suite) mayBeDone(t *testing.T) {
 			Must(t, j.Release(first.Number))
 			Must(t, j.Requeue(t.Context(), stored, Epoch))
 			Must(t, j.Cancel(t.Context(), stored.Number, Epoch))
+		}
+		if tt.again != nil {
+			stored, err := j.Find(t.Context(), first.ID)
+			Must(t, err)
+			Must(t, j.Release(first.Number))
+			Must(t, j.Requeue(t.Context(), stored, Epoch))
+			stored, err = j.Find(t.Context(), first.ID)
+			Must(t, err)
+			if tt.again.Verdict == task.VerdictExhausted {
+				Must(t, Settled(j, stored, *tt.again, Epoch))
+			} else {
+				Must(t, Claimed(j, stored, Epoch))
+				Must(t, Recorded(j, stored, reply(0, 0), *tt.again, Epoch))
+			}
 		}
 		found, err := j.MayBeDone(t.Context(), request())
 		Must(t, err)
