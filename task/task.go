@@ -228,9 +228,9 @@ func (t *Task) EndedCutOff() bool {
 	return false
 }
 
-// MayBeDone reports whether a request has ended without success, and may have taken effect, so that another one would do
-// it again, with a key that the server has not seen, or has forgotten. One that was cancelled, or requeued, has attempts
-// that say what became of them.
+// MayBeDone reports whether a request has ended without success, and may have taken effect, so that another one would
+// do it again, with a key that the server has not seen, or has forgotten. One that was cancelled, or requeued, has
+// attempts that say what became of them.
 func (t *Task) MayBeDone(attempts []Attempt) bool {
 	switch {
 	case t.Target == nil || t.AttemptCount == 0:

@@ -173,8 +173,8 @@ func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue
 	}
 	id := render.ShortID(earlier.ID)
 	if dead, err := queue.Interrupted(ctx, earlier); err == nil && dead && earlier.Queue == task.QueueNone {
-		left := fmt.Errorf("%s is there already, as %s, which was interrupted, and no worker goes on with it: nothing is added"+
-			"\nhint: retry resume %[2]s does; --fresh cancels it and adds this one", text.Escape(t.Name), id)
+		left := fmt.Errorf("%s is there already, as %s, which was interrupted, and no worker goes on with it: "+
+			"nothing is added\nhint: retry resume %[2]s does; --fresh cancels it and adds this one", text.Escape(t.Name), id)
 		lines.Warn(runner.Loss{Err: left, New: true})
 		return earlier, nil, nil
 	}

@@ -91,11 +91,12 @@ func bodyLost(journal state.Store, t *task.Task) bool {
 	return errors.Is(err, state.ErrInputLost)
 }
 
-// filesChanged reports whether a request would send other files than when it was interrupted, and may be sent anew. One
-// with --once that is not safe to repeat stays until it is known what became of it.
+// filesChanged reports whether a request would send other files than when it was interrupted, and may be sent anew: a
+// key that the user has chosen stands for the first ones. One with --once that is not safe to repeat stays until it is
+// known what became of it.
 func filesChanged(interrupted, t *task.Task) bool {
 	a, b := request.Of(interrupted), request.Of(t)
-	again := a != nil && (a.Safe() || interrupted.Status == task.Pending && !interrupted.Once && !t.Once)
+	again := a != nil && !a.Keyed && (a.Safe() || interrupted.Status == task.Pending && !interrupted.Once && !t.Once)
 	return again && b != nil && !a.SameFiles(b)
 }
 

@@ -72,8 +72,8 @@ func (p *Host) InputRead(source *os.File) {
 	}
 }
 
-// awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this one,
-// too, before it takes half of an input for all of it.
+// awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
+// one, too, before it takes half of an input for all of it.
 func (p *Host) awaitWriter() { time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace))) }
 
 // argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What

@@ -150,7 +150,8 @@ func TestAwaitWriter(t *testing.T) {
 		for name, test := range map[string]struct {
 			ended, want time.Duration // before now; the wait
 		}{
-			"just now": {0, stdio.EndGrace}, "a moment ago": {stdio.EndGrace / 2, stdio.EndGrace / 2}, "long ago": {time.Hour, 0},
+			"just now": {0, stdio.EndGrace}, "a moment ago": {stdio.EndGrace / 2, stdio.EndGrace / 2},
+			"long ago": {time.Hour, 0},
 		} {
 			now := time.Now()
 			host := &Host{inputEnded: now.Add(-test.ended)}
@@ -160,4 +161,33 @@ func TestAwaitWriter(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A line sends a file that has changed as a new request where that cannot do anything twice.
+func TestFilesChanged(t *testing.T) {
+	upload := func(r request.Request, size int64, status task.Status, once bool) *task.Task {
+		r.Body = []request.Part{{File: "/dump", Size: size}}
+		return &task.Task{Kind: request.Kind, Target: &r, Status: status, Once: once}
+	}
+	put, post := request.Request{Method: "PUT"}, request.Request{Method: "POST"}
+	keyed := request.Request{Method: "POST", Keyed: true}
+	for name, tt := range map[string]struct {
+		request request.Request
+		size    int64
+		status  task.Status
+		once    bool
+		want    bool
+	}{
+		"a PUT":               {put, 2, task.InFlight, true, true},
+		"the same file":       {put, 1, task.InFlight, false, false},
+		"a POST that waits":   {post, 2, task.Pending, false, true},
+		"one with --once":     {post, 2, task.Pending, true, false},
+		"a POST in flight":    {post, 2, task.InFlight, false, false},
+		"a key of the user's": {keyed, 2, task.Pending, false, false},
+	} {
+		got := filesChanged(upload(tt.request, 1, tt.status, tt.once), upload(tt.request, tt.size, task.Pending, tt.once))
+		if got != tt.want {
+			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
 }

@@ -116,7 +116,8 @@ func (s suite) mayBeDone(t *testing.T) {
 		return task.Decision{Verdict: task.VerdictFailed, Reason: reason}
 	}
 	expired := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonExpired}
-	budget, local := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}, ended(task.ReasonNotEligible)
+	budget := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
+	local, ambiguous := ended(task.ReasonNotEligible), ended(task.ReasonAmbiguous)
 	for _, tt := range []struct {
 		name    string
 		outcome task.Outcome
@@ -127,8 +128,8 @@ func (s suite) mayBeDone(t *testing.T) {
 	}{
 		{name: "ambiguous", outcome: reply(502, 1), d: ended(task.ReasonAmbiguous), want: true},
 		{name: "ambiguous, requeue undone", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), undo: true, want: true},
-		{name: "ambiguous, requeued too late", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), again: &budget, want: true},
-		{name: "ambiguous, requeued in vain", outcome: reply(0, 1), d: ended(task.ReasonAmbiguous), again: &local, want: true},
+		{name: "ambiguous, requeued too late", outcome: reply(0, 1), d: ambiguous, again: &budget, want: true},
+		{name: "ambiguous, requeued in vain", outcome: reply(0, 1), d: ambiguous, again: &local, want: true},
 		{name: "refused, requeued too late", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), again: &budget},
 		{name: "refused by the server", outcome: reply(404, 1), d: ended(task.ReasonNotEligible)},
 		{name: "refused, requeue undone", outcome: reply(404, 1), d: ended(task.ReasonNotEligible), undo: true},
