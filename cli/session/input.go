@@ -12,14 +12,21 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/httpexec"
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
-// CheckInput refuses to give fresh attempts to a command whose stdin is lost.
+// CheckInput refuses to give fresh attempts to a command whose stdin is lost, or to a request whose file is another one.
 func CheckInput(t *task.Task) error {
+	if r := request.Of(t); r != nil {
+		if err := httpexec.CheckFiles(r); err != nil {
+			return fmt.Errorf("requeue %s: %w", render.ShortID(t.ID), err)
+		}
+	}
 	source := t.Options.Source
 	if source == (task.Source{}) || source.Terminal || t.Options.Stdin == task.StdinReplay { // what was kept is gone
 		return nil
