@@ -16,6 +16,7 @@ import (
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -154,7 +155,9 @@ type InTurn struct {
 
 // Flush implements runner.Executor.
 func (e *InTurn) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error) {
-	if r := request.Of(t); r != nil && r.Output != "" || !e.HoldsOutput(t) {
+	r := request.Of(t)
+	elsewhere := r != nil && r.Output != "" && !files.IsDescriptor(r.Output) && r.WriteOut == ""
+	if elsewhere || !e.HoldsOutput(t) {
 		return e.Executor.Flush(t, signals)
 	}
 	for {
