@@ -17,11 +17,11 @@ type Hooks interface {
 }
 
 // hasBegun reports whether an attempt of a task has begun since that was made, or requeued. A worker claims an attempt
-// before --on-start, which may be cut off; of a request that was cut off nobody knows whether it was sent.
+// before --on-start, which may be cut off; of an unsafe request that was cut off nobody knows whether it was sent.
 func hasBegun(t *task.Task) bool {
 	o := t.Last.Outcome
 	cutOff := t.Last.Decision.Verdict == task.VerdictInterrupted && t.Last.Process == "" &&
-		(o.Exit == task.ExitInternal || o.IsCrash() && t.Target == nil)
+		(o.Exit == task.ExitInternal || o.IsCrash() && (t.Target == nil || t.Target.Safe()))
 	since := t.AttemptCount - t.RequeuedAfter
 	return since > 0 && !(cutOff && t.History.Interrupted == since)
 }

@@ -424,6 +424,7 @@ func TestHasBegun(t *testing.T) {
 		"killed":                  {attempts: 1, interrupted: 1, last: begun, want: true},
 		"failed, then killed":     {attempts: 2, interrupted: 1, last: killed, want: true},
 		"a request, killed":       {attempts: 1, interrupted: 1, last: killed, target: &request.Request{}, want: true},
+		"a safe one, killed":      {attempts: 1, interrupted: 1, last: killed, target: &request.Request{Method: "PUT"}},
 		"a request that was sent": {attempts: 1, interrupted: 1, last: sent, target: &request.Request{}, want: true},
 	} {
 		tk := &task.Task{AttemptCount: tt.attempts, RequeuedAfter: tt.before, Last: tt.last, Target: tt.target}

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -159,10 +161,45 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if w.ownKey = tk.IdempotencyKey != ""; !w.ownKey {
 		tk.IdempotencyKey = uuid.NewString()
 	}
+	if err := w.refuseLocks(p, tk); err != nil {
+		return nil, err
+	}
 	w.options = tk.Options
 	tk.Options = w.optionsFor(tk)
 	tk.History = task.History{Began: tk.CreatedAt, Expires: tk.Expiry(), Phase: tk.Options.Phase(phaseOf(tk.ID))}
 	return tk, nil
+}
+
+// refuseLocks refuses to read the file that says who owns what in the journal: whoever closes it in this process loses
+// all that it owns.
+func (w *Wrapper) refuseLocks(p *Host, t *task.Task) error {
+	var read []os.FileInfo
+	if stdin, err := p.Stdin.Stat(); err == nil && stdin.Mode().IsRegular() {
+		read = append(read, stdin)
+	}
+	if r := request.Of(t); r != nil {
+		for _, part := range r.Body {
+			if info, err := os.Stat(part.File); err == nil && part.File != "" {
+				read = append(read, info)
+			}
+		}
+	}
+	if len(read) == 0 || w.NoState {
+		return nil
+	}
+	place, err := lock.Locate(w.State, p.Getenv)
+	if err != nil {
+		return nil //nolint:nilerr // who opens the journal says so
+	}
+	locks, err := os.Stat(filepath.Join(place.Dir, lock.OwnersFile))
+	if err != nil {
+		return nil //nolint:nilerr // there is none yet
+	}
+	if slices.ContainsFunc(read, func(f os.FileInfo) bool { return os.SameFile(f, locks) }) {
+		return errors.New(filepath.Join(place.Dir, lock.OwnersFile) + " holds the locks of the journal, and nothing else" +
+			"\nhint: leave it out")
+	}
+	return nil
 }
 
 // phaseOf returns the phase of a task that no journal numbers: a hash of its id, in [0, 1).
