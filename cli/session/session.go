@@ -24,6 +24,7 @@ import (
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state/lock"
+	"github.com/10f93571/retry/state/sqlite"
 	"github.com/10f93571/retry/task"
 )
 
@@ -170,8 +171,8 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	return tk, nil
 }
 
-// refuseLocks refuses to read the file that says who owns what in the journal: whoever closes it in this process loses
-// all that it owns.
+// refuseLocks refuses to read a file of the journal that holds locks: whoever closes it in this process loses them,
+// which are those of the owner, and of the database.
 func (w *Wrapper) refuseLocks(p *Host, t *task.Task) error {
 	var read []os.FileInfo
 	if stdin, err := p.Stdin.Stat(); err == nil && stdin.Mode().IsRegular() {
@@ -191,13 +192,13 @@ func (w *Wrapper) refuseLocks(p *Host, t *task.Task) error {
 	if err != nil {
 		return nil //nolint:nilerr // who opens the journal says so
 	}
-	locks, err := os.Stat(filepath.Join(place.Dir, lock.OwnersFile))
-	if err != nil {
-		return nil //nolint:nilerr // there is none yet
-	}
-	if slices.ContainsFunc(read, func(f os.FileInfo) bool { return os.SameFile(f, locks) }) {
-		return errors.New(filepath.Join(place.Dir, lock.OwnersFile) + " holds the locks of the journal, and nothing else" +
-			"\nhint: leave it out")
+	for _, name := range []string{lock.OwnersFile, sqlite.DatabaseName, sqlite.DatabaseName + "-shm"} {
+		path := filepath.Join(place.Dir, name)
+		locks, err := os.Stat(path)
+		if err == nil && slices.ContainsFunc(read, func(f os.FileInfo) bool { return os.SameFile(f, locks) }) {
+			return fmt.Errorf("%s holds locks of the journal, which would be lost: it cannot be an input"+
+				"\nhint: sqlite3 %s '.backup FILE' makes a copy", path, filepath.Join(place.Dir, sqlite.DatabaseName))
+		}
 	}
 	return nil
 }
