@@ -69,7 +69,12 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	tasks, woken, err := c.adopt(p.Stopping(), journal, lines.Say)
 	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
 		_ = journal.Close()
-		p.DieOfSignal()
+		for sig := range p.Listen() {
+			if task.Stops(sig) {
+				session.DieOf(sig)
+				break
+			}
+		}
 	}
 	switch {
 	case err != nil && len(tasks) == 0:

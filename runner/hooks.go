@@ -21,7 +21,7 @@ type Hooks interface {
 func hasBegun(t *task.Task) bool {
 	o := t.Last.Outcome
 	cutOff := t.Last.Decision.Verdict == task.VerdictInterrupted && t.Last.Process == "" &&
-		(o.Exit == task.ExitInternal || o.IsCrash() && (t.Target == nil || t.Target.Safe()))
+		(o.Exit == task.ExitInternal || o.IsCrash() && !t.Unsafe())
 	since := t.AttemptCount - t.RequeuedAfter
 	return since > 0 && !(cutOff && t.History.Interrupted == since)
 }

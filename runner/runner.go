@@ -392,7 +392,7 @@ func (r *Runner) followsAtOnce(ctx context.Context, t *task.Task, a task.Attempt
 		return false
 	case r.Slots != nil, r.Hooks != nil && t.Options.OnRetry != "":
 		return false
-	case t.Target != nil && !t.Target.Safe(): // its claim has to be on the disk
+	case t.Unsafe(): // its claim has to be on the disk
 		return false
 	}
 	return !r.Executor.HoldsOutput(t)

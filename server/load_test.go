@@ -183,15 +183,21 @@ func TestDeafClient(t *testing.T) {
 	g.server.stop()
 }
 
-// Serve ends with its context: what is under way is answered, streams end.
-func TestServe(t *testing.T) {
+// unserved returns a server that does not serve yet, its queue, and where it may listen.
+func unserved(t *testing.T) (*Server, *sqlite.Queue, net.Listener) {
 	q, err := sqlite.OpenQueue(t.Context(), t.TempDir())
 	testkit.Must(t, err)
-	defer func() { _ = q.Close() }()
+	t.Cleanup(func() { _ = q.Close() })
 	s, err := New(Config{Queue: q})
 	testkit.Must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
+	return s, q, listener
+}
+
+// Serve ends with its context: what is under way is answered, streams end.
+func TestServe(t *testing.T) {
+	s, q, listener := unserved(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	served := make(chan error)
 	go func() {
@@ -214,13 +220,7 @@ func TestServe(t *testing.T) {
 
 // A client that stops in the middle of its call does not hold a server up that is to stop at once.
 func TestServeEndsWithItsServer(t *testing.T) {
-	q, err := sqlite.OpenQueue(t.Context(), t.TempDir())
-	testkit.Must(t, err)
-	defer func() { _ = q.Close() }()
-	s, err := New(Config{Queue: q})
-	testkit.Must(t, err)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	s, _, listener := unserved(t)
 	begun := make(chan struct{})
 	h := &http.Server{Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		close(begun)

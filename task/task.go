@@ -195,10 +195,13 @@ func (t *Task) Move(d Decision, now time.Time) {
 	}
 }
 
+// Unsafe reports whether the task is a request that is not safe to repeat.
+func (t *Task) Unsafe() bool { return t.Target != nil && !t.Target.Safe() }
+
 // Crashed is the outcome of an attempt whose owner died: a request may have taken effect by then.
 func (t *Task) Crashed() Outcome {
 	o := Crashed()
-	if t.Target != nil && !t.Target.Safe() {
+	if t.Unsafe() {
 		o.Reply = &Reply{Default: Eligibility{Class: ClassFatal, Ambiguous: true}}
 	}
 	return o

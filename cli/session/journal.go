@@ -48,7 +48,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 	}
 	// The journal has the task, and says that the attempt has not begun: a resume would send the request once more. A
 	// damaged journal is set aside, and nobody resumes its tasks.
-	if hasFailed(err) && !errors.Is(err, state.ErrCorrupt) && stored && t.Target != nil && !t.Target.Safe() {
+	if hasFailed(err) && !errors.Is(err, state.ErrCorrupt) && stored && t.Unsafe() {
 		return fmt.Errorf("%s is not sent: the journal could not say so, and a resume would send it once more: %w"+
 			"\nhint: to go on: retry resume %s", t.Target.Verb(), err, render.ShortID(t.ID))
 	}

@@ -207,13 +207,3 @@ func DieOf(sig os.Signal) {
 		proc.DieOf(number)
 	}
 }
-
-// DieOfSignal ends the process by the signal that has asked it to stop.
-func (p *Host) DieOfSignal() {
-	for sig := range p.Listen() {
-		if task.Stops(sig) {
-			DieOf(sig)
-			return
-		}
-	}
-}

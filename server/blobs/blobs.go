@@ -18,6 +18,8 @@ import (
 	"runtime"
 	"strings"
 	"time"
+
+	"github.com/10f93571/retry/internal/files"
 )
 
 // ErrName says that a name is not the SHA-256 of anything: it has to have 64 hexadecimal digits in lower case.
@@ -64,7 +66,7 @@ func New(dir string) (*Store, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
-		return &Store{dir: dir}, syncDir(filepath.Dir(dir))
+		return &Store{dir: dir}, files.SyncDir(filepath.Dir(dir))
 	}
 	if err != nil {
 		return nil, err
@@ -156,7 +158,7 @@ func (s *Store) place(from, hash string) (created bool, err error) {
 		created = true
 	case errors.Is(err, fs.ErrExist):
 		if err := s.touch(hash); err != nil { // a sweep has just removed it
-			return true, errors.Join(os.Rename(from, s.path(hash)), syncDir(s.dir))
+			return true, errors.Join(os.Rename(from, s.path(hash)), files.SyncDir(s.dir))
 		}
 	default: // a file system without links
 		created = true
@@ -164,7 +166,7 @@ func (s *Store) place(from, hash string) (created bool, err error) {
 			return false, err
 		}
 	}
-	return created, syncDir(s.dir)
+	return created, files.SyncDir(s.dir)
 }
 
 // Keep notes that a blob is in use from now on, or returns fs.ErrNotExist. Whoever writes down a reference has to call
@@ -260,16 +262,4 @@ func (c *cancelled) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	return c.Reader.Read(p)
-}
-
-// syncDir waits until the disk has the names in a directory. Windows keeps them by itself.
-func syncDir(path string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

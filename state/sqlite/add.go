@@ -54,16 +54,7 @@ func (q *Queue) Replace(ctx context.Context, t, earlier *task.Task) (cancelled b
 	var ended *placed
 	err = q.submit(ctx, true, func(c *conn.Conn) (changes []state.Change, err error) {
 		made, ended = false, nil
-		const others = `SELECT EXISTS (SELECT 1 FROM tasks
-			WHERE name = ? AND number <> ? AND status IN ('PENDING', 'IN_FLIGHT'))`
-		var taken bool
-		if err := c.Row(others, []any{t.Name, earlier.Number}, &taken); err != nil {
-			return nil, err
-		}
-		if taken {
-			return nil, state.ErrNamed
-		}
-		if err := cmp.Or(notDone(c, t), q.notSent(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name, earlier.Number), notDone(c, t), q.notSent(c, t)); err != nil {
 			return nil, err
 		}
 		stored, err := q.cancel(c, earlier.Number, now)
@@ -101,7 +92,7 @@ func (j *Journal) namesFree(c *conn.Conn, fresh []*task.Task) error {
 		if slices.ContainsFunc(fresh[:i], same) {
 			return state.ErrNamed
 		}
-		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t), j.notSent(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name, 0), notDone(c, t), j.notSent(c, t)); err != nil {
 			return err
 		}
 	}

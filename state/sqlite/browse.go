@@ -238,7 +238,7 @@ func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time, want
 		case t.KeepsInput():
 			return nil, state.ErrInputDropped
 		}
-		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name, 0), notDone(c, t)); err != nil {
 			return nil, err
 		}
 		if pid, err := q.owners.Owner(number); pid != 0 || err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// Cancel ends an unfinished task, even one with an owner, whose next write then fails. It survives a power
-// loss once the journal is closed, or a moment later.
+// Cancel ends an unfinished task, even one with an owner, whose next write then fails. It survives a power loss a moment
+// later, and once the journal is closed.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
 	var stored placed
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
@@ -179,7 +179,7 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		case !stored.status.Finished():
 			return state.ErrUnfinished
 		}
-		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name, 0), notDone(c, t)); err != nil {
 			return err
 		}
 		if owned, err := j.owners.Acquire(t.Number); err != nil || !owned {

@@ -92,9 +92,7 @@ func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now ti
 				return nil, err
 			}
 			if done != nil {
-				changes = append(changes, state.Change{
-					Number: t.Number, ID: t.ID, Status: task.Cancelled, Attempt: t.AttemptCount, At: now,
-				})
+				changes = append(changes, cancelledAt(t.Number, *done, now))
 				continue
 			}
 			mine := *t
@@ -109,7 +107,7 @@ func (q *Queue) Claim(ctx context.Context, worker int64, numbers []int64, now ti
 	if err != nil {
 		return nil, fmt.Errorf("claim: %w", err)
 	}
-	if slices.ContainsFunc(tasks, isUnsafe) { // a power loss must not take away that they were sent
+	if slices.ContainsFunc(tasks, (*task.Task).Unsafe) { // a power loss must not take away that they were sent
 		_ = q.sync()
 	}
 	result := make([]*task.Task, len(numbers))

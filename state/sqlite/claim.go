@@ -34,7 +34,7 @@ func (j *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		case err == nil && done != nil:
 			j.tellCancelled(t.Number, *done, now)
 			err = task.ErrNotOwner
-		case err == nil && isUnsafe(t): // else a power loss takes this away, and a resume sends it again
+		case err == nil && t.Unsafe(): // else a power loss takes this away, and a resume sends it again
 			if err = j.diagnose(j.sync()); err != nil {
 				_ = j.Unclaim(context.WithoutCancel(ctx), t)
 			}
@@ -82,7 +82,7 @@ func (j *Journal) create(ctx context.Context, t *task.Task, s transition, free f
 		if err := free(c); err != nil {
 			return err
 		}
-		if err := cmp.Or(nameFree(c, t.Name), notDone(c, t), j.notSent(c, t)); err != nil {
+		if err := cmp.Or(nameFree(c, t.Name, 0), notDone(c, t), j.notSent(c, t)); err != nil {
 			return err
 		}
 		if number, err = j.ownNewNumber(c); err != nil { // before the task is visible to other processes
@@ -111,12 +111,9 @@ func (j *Journal) create(ctx context.Context, t *task.Task, s transition, free f
 	return nil
 }
 
-// isUnsafe reports whether a task must not be done twice because a power loss took away that it has begun.
-func isUnsafe(t *task.Task) bool { return t.Target != nil && !t.Target.Safe() }
-
 // mustSurvive reports whether a task begins, and ends, only when the disk has that: other processes rely on a name.
 func (j *Journal) mustSurvive(t *task.Task) bool {
-	return j.SyncFirst || t.Name != "" || t.Once || isUnsafe(t)
+	return j.SyncFirst || t.Name != "" || t.Once || t.Unsafe()
 }
 
 // syncNew syncs a new task, either before or during its first attempt. It reports whether the task is in the journal.
@@ -287,14 +284,14 @@ func marshalOptions(o task.Options) (any, error) {
 	return string(text), err
 }
 
-// nameFree returns ErrNamed if an unfinished task has the name.
-func nameFree(c *conn.Conn, name string) error {
+// nameFree returns ErrNamed if an unfinished task has the name, other than one; 0 is none.
+func nameFree(c *conn.Conn, name string, except int64) error {
 	if name == "" {
 		return nil
 	}
-	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT'))`
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT') AND number <> ?)`
 	var taken bool
-	if err := c.Row(query, []any{name}, &taken); err != nil || !taken {
+	if err := c.Row(query, []any{name, except}, &taken); err != nil || !taken {
 		return err
 	}
 	return state.ErrNamed

@@ -309,7 +309,7 @@ func (j *Journal) recorded(t *task.Task, err error) error {
 // reliedOn reports whether a power loss must not take away what became of a task: without an outcome, an unsafe request
 // counts as one that may have taken effect.
 func (j *Journal) reliedOn(t *task.Task) bool {
-	return isUnsafe(t) || t.Status.Finished() && j.mustSurvive(t)
+	return t.Unsafe() || t.Status.Finished() && j.mustSurvive(t)
 }
 
 // recordInFlight writes the outcome of an attempt whose task is in flight.
