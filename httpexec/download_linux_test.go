@@ -288,6 +288,12 @@ func TestOutputToADescriptor(t *testing.T) {
 	c.attempt()
 	testkit.Must(t, c.flush(task.Succeeded))
 	checkFile(t, path, "before hello", "file")
+	err = CheckFiles(request.Of(c.task))
+	if err == nil || !strings.Contains(err.Error(), "it was an open file of another process") {
+		t.Errorf("in a resume, whose files are others: got %v, want an error", err)
+	}
+	request.Of(c.task).Output = "/dev/stdout"
+	testkit.Must(t, CheckFiles(request.Of(c.task)))
 }
 
 // A full disk has curl's exit status. The old file stays, and there is no other.

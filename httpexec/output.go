@@ -188,7 +188,7 @@ func CheckOutput(path string) error {
 }
 
 // CheckFiles returns an error where a file that a request sends is gone or has changed, or where there is no place for
-// its reply.
+// its reply: an open file of the run that was interrupted is not one of the process that resumes it.
 func CheckFiles(r *request.Request) error {
 	for _, part := range r.Body {
 		if part.File == "" || part.File == request.StdinFile {
@@ -203,7 +203,11 @@ func CheckFiles(r *request.Request) error {
 	if r.Output == "" {
 		return nil
 	}
-	return CheckOutput(r.Output)
+	d, err := download.DestinationOf(r.Output)
+	if err == nil && d.Descriptor == 0 && files.IsDescriptor(r.Output) {
+		err = errors.New("it was an open file of another process\nhint: retry cancel it, and type its line again")
+	}
+	return outputError(r.Output, err)
 }
 
 // outputError says what is wrong with -o. The exit status is curl's for a failed write.
