@@ -17,7 +17,7 @@ import (
 func TestReplayOfAFileThatIsRewritten(t *testing.T) {
 	file := fileWith(t, strings.Repeat(fourLines, 1<<16))
 	var complete completeCalls
-	stdin := stdio.Replay(file, onDisk(t), complete.call)
+	stdin := stdio.Replay(stdio.NewReader(file), onDisk(t), complete.call)
 	checkAttempt(t, stdin, "head -c 1 >/dev/null; touch -t 200001010000 '"+file.Name()+"'; cat >/dev/null", "")
 	if _, err := stdin.Open(); err == nil || !strings.Contains(err.Error(), "has changed") {
 		t.Errorf("got %v, want that the file has changed", err)
@@ -33,7 +33,7 @@ func TestReplayOfATerminalThatWasClosed(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = terminal.Close() })
 	var complete completeCalls
-	stdin := stdio.Replay(terminal, onDisk(t), complete.call)
+	stdin := stdio.Replay(stdio.NewReader(terminal), onDisk(t), complete.call)
 	testkit.Must(t, master.Close())
 	r := script(t, "cat").withStdin(stdin)
 	r.run()

@@ -67,7 +67,7 @@ const copyLines = `while read -r x; do echo "$x"; done`
 
 func TestReplayPassesOnAsItComes(t *testing.T) {
 	read, write := pipe(t)
-	stdin := stdio.Replay(read, inMemory(t), nil)
+	stdin := stdio.Replay(stdio.NewReader(read), inMemory(t), nil)
 	r := script(t, copyLines).withStdin(stdin).start()
 	writeText(t, write, "one\n")
 	r.expect("one")
@@ -85,7 +85,7 @@ func TestReplayGivesEachAttemptTheSame(t *testing.T) {
 	for name, kept := range map[string]*spool.Spool{"memory": inMemory(t), "disk": onDisk(t)} {
 		t.Run(name, func(t *testing.T) {
 			read, write := pipe(t)
-			stdin := stdio.Replay(read, kept, nil)
+			stdin := stdio.Replay(stdio.NewReader(read), kept, nil)
 			writeText(t, write, "one\n")
 			for range 3 {
 				checkAttempt(t, stdin, copyOneLine, "one\n")
@@ -120,7 +120,7 @@ func TestReplayReadsNoMoreThanIsWanted(t *testing.T) {
 		}
 	}()
 	kept := inMemory(t)
-	stdin := stdio.Replay(read, kept, nil)
+	stdin := stdio.Replay(stdio.NewReader(read), kept, nil)
 	for range 5 {
 		checkAttempt(t, stdin, copyOneLine, "y\n")
 	}
@@ -143,7 +143,7 @@ func TestReplayToWhoDoesNotRead(t *testing.T) {
 		"head -c 100000 >/dev/null; exit 3", "exec </dev/null; cat; exit 3",
 	} {
 		t.Run(code, func(t *testing.T) {
-			stdin := stdio.Replay(pipeWith(t, bigText), inMemory(t), nil)
+			stdin := stdio.Replay(stdio.NewReader(pipeWith(t, bigText)), inMemory(t), nil)
 			for range 2 {
 				script(t, code).withStdin(stdin).start().check(task.Outcome{Exit: 3})
 			}
@@ -156,7 +156,7 @@ func TestReplayToWhoDoesNotRead(t *testing.T) {
 // The stdin of a process that an attempt has left running ends with the attempt, and nobody waits for the process.
 func TestReplayToADaemon(t *testing.T) {
 	read, write := pipe(t)
-	stdin := stdio.Replay(read, inMemory(t), nil)
+	stdin := stdio.Replay(stdio.NewReader(read), inMemory(t), nil)
 	writeText(t, write, "one\ntwo\n") // the source stays open
 	r := script(t, `exec 3<&0; sh -c "$1; echo end" <&3 & exit 3`, copyLines).withStdin(stdin).start()
 	r.check(task.Outcome{Exit: 3})
@@ -173,7 +173,7 @@ func TestReplayOfMuch(t *testing.T) {
 		return spool.Temporary(t.TempDir())
 	})
 	defer kept.Close()
-	stdin := stdio.Replay(pipeWith(t, bigText), kept, nil)
+	stdin := stdio.Replay(stdio.NewReader(pipeWith(t, bigText)), kept, nil)
 	for range 3 {
 		checkAttempt(t, stdin, "cat", bigText)
 	}
@@ -184,7 +184,7 @@ func TestReplayOfMuch(t *testing.T) {
 
 func TestReplayOfNothing(t *testing.T) {
 	completed := atomic.Int32{}
-	stdin := stdio.Replay(pipeWith(t, ""), inMemory(t), func() error { completed.Add(1); return nil })
+	stdin := stdio.Replay(stdio.NewReader(pipeWith(t, "")), inMemory(t), func() error { completed.Add(1); return nil })
 	for range 3 {
 		checkAttempt(t, stdin, "cat; echo end", "end\n")
 	}
@@ -198,7 +198,7 @@ func TestReplayOfNothing(t *testing.T) {
 func TestReplayOfAFile(t *testing.T) {
 	file := fileWith(t, fourLines)
 	expectText(t, file, "one\n")
-	stdin := stdio.Replay(file, inMemory(t), nil)
+	stdin := stdio.Replay(stdio.NewReader(file), inMemory(t), nil)
 	for range 2 {
 		checkAttempt(t, stdin, "cat", "two\nthree\nfour\n")
 	}
@@ -266,7 +266,7 @@ func (c *completeCalls) check(t *testing.T, stdin *stdio.ReplayedStdin, want int
 func TestReplayCompletesOnce(t *testing.T) {
 	read, write := pipe(t)
 	var done completeCalls
-	stdin := stdio.Replay(read, inMemory(t), done.call)
+	stdin := stdio.Replay(stdio.NewReader(read), inMemory(t), done.call)
 	writeText(t, write, "one\n")
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 	done.check(t, stdin, 0)
@@ -308,7 +308,7 @@ func TestReplayWithRoomAgain(t *testing.T) {
 func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 	t.Helper()
 	var done completeCalls
-	stdin := stdio.Replay(pipeWith(t, bigText), kept, done.call)
+	stdin := stdio.Replay(stdio.NewReader(pipeWith(t, bigText)), kept, done.call)
 	checkAttempt(t, stdin, "cat", bigText)
 	done.check(t, stdin, 0)
 	for range 2 {
@@ -327,7 +327,7 @@ func checkWithoutRoom(t *testing.T, kept *spool.Spool, message string) {
 func TestReplayWithoutRoomForTheThird(t *testing.T) {
 	read, write := pipe(t)
 	kept := spool.New(pipeCapacity+2000, noFile) // more than the feed of the first attempt can read
-	stdin := stdio.Replay(read, kept, nil)
+	stdin := stdio.Replay(stdio.NewReader(read), kept, nil)
 	writeText(t, write, bigText[:1000])
 	checkAttempt(t, stdin, "head -c 1000", bigText[:1000])
 	r := script(t, "cat").withStdin(stdin).start()
@@ -349,7 +349,7 @@ func TestReplayWithoutRoomForTheThird(t *testing.T) {
 // A run must not grow with its attempts while nothing comes on stdin for days.
 func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 	read, write := pipe(t)
-	stdin := stdio.Replay(read, inMemory(t), nil)
+	stdin := stdio.Replay(stdio.NewReader(read), inMemory(t), nil)
 	writeText(t, write, "one\n")
 	checkAttempt(t, stdin, copyOneLine, "one\n")
 	goroutines := runtime.NumGoroutine()
@@ -362,7 +362,7 @@ func TestReplayOfASilentSourceLeavesNothingBehind(t *testing.T) {
 
 func TestReplayOfMuchTakesLittleMemory(t *testing.T) {
 	const size, most = 100 << 20, 8 << 20
-	stdin := stdio.Replay(pipeOfSize(t, size), onDisk(t), nil)
+	stdin := stdio.Replay(stdio.NewReader(pipeOfSize(t, size)), onDisk(t), nil)
 	want := crc32.NewIEEE()
 	_, err := io.CopyN(want, endlessBytes(), size)
 	testkit.Must(t, err)

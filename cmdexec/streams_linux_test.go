@@ -139,7 +139,7 @@ const streamProbe = `for n in 0 1 2; do grep flags /proc/self/fdinfo/$n; done; l
 func TestPipesAreAsFromAShell(t *testing.T) {
 	bare := outputOf(t, []string{"sh", "-c", streamProbe})
 	for _, mode := range []task.OutputMode{task.OutputStream, task.OutputFinal} {
-		r := script(t, streamProbe).withStdin(stdio.Replay(fileWith(t, ""), inMemory(t), nil))
+		r := script(t, streamProbe).withStdin(stdio.Replay(stdio.NewReader(fileWith(t, "")), inMemory(t), nil))
 		r.executor.Output.Mode, r.executor.Output.Capture = mode, task.CaptureBoth
 		text, _ := r.run()
 		flags, descriptors := splitProbe(t, text)
@@ -211,7 +211,7 @@ func TestReplayOfASourceThatFails(t *testing.T) {
 	const brokenOff = "read stdin: read /dev/ptmx: input/output error"
 	read, cut := failingTerminal(t, "one ")
 	var done completeCalls
-	stdin := stdio.Replay(read, inMemory(t), done.call)
+	stdin := stdio.Replay(stdio.NewReader(read), inMemory(t), done.call)
 	ended := filepath.Join(t.TempDir(), "ended")
 	r := script(t, "cat; touch "+ended).withStdin(stdin).start()
 	expectText(t, r.stdout, "one ")
@@ -233,7 +233,7 @@ func TestReplayOfASourceThatFails(t *testing.T) {
 // A signal that asks to stop counts even if stdin could not be read.
 func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 	read, cut := failingTerminal(t, "one ")
-	r := script(t, "trap 'cat; exit 9' TERM"+untilStopped).withStdin(stdio.Replay(read, inMemory(t), nil)).start()
+	r := script(t, "trap 'cat; exit 9' TERM"+untilStopped).withStdin(stdio.Replay(stdio.NewReader(read), inMemory(t), nil)).start()
 	r.expect("ready")
 	r.send(syscall.SIGTERM)
 	expectText(t, r.stdout, "one ")
@@ -247,7 +247,7 @@ func TestReplayOfASourceThatFailsBesideASignal(t *testing.T) {
 func TestStreamsLeaveNothingBehind(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // the collector would close forgotten files
 	read, write := pipe(t)                           // empty, so that the feed of each attempt waits
-	e := Executor{Stdin: stdio.Replay(read, inMemory(t), nil)}
+	e := Executor{Stdin: stdio.Replay(stdio.NewReader(read), inMemory(t), nil)}
 	attempt := func(i int) {
 		e.Output = heldOutput(t, task.OutputFinal)
 		code := []string{"exit", "read -r x", "head -c 2000000 /dev/zero", "kill -9 $$"}[i%4]

@@ -311,11 +311,10 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 	case t.Target != nil:
 		return w.work.ExecOptions().Body, nil
 	case t.Options.Stdin == task.StdinReplay:
-		source, release, err := (&stdio.InheritedStdin{File: p.Stdin}).Private() // a loop may read the same file
+		source, err := (&stdio.InheritedStdin{File: p.Stdin}).Reader() // a loop may read the same file
 		if err != nil {
 			return nil, fmt.Errorf("read stdin: %w", err)
 		}
-		defer release()
 		kept, err := p.readInput(source)
 		if err != nil {
 			return nil, fmt.Errorf("read stdin: %w", err)

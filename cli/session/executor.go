@@ -195,13 +195,13 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		if err := g.continues(t, inherited, o); err != nil {
 			return nil, nil, err
 		}
-		source, release, err := inherited.Private()
+		source, err := inherited.Reader()
 		if err != nil {
 			return nil, nil, fmt.Errorf("stdin: %w", err)
 		}
 		stdin, done := g.replayedStdin(t, source)
 		stdin.Lost = lost
-		return stdin, func() { done(); release() }, nil
+		return stdin, done, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
 		return stdio.NullStdin{}, func() {}, nil
 	case resumed && !o.ownStdin && !t.Options.Source.Terminal:
@@ -269,7 +269,7 @@ func (g *Journal) keeps(t *task.Task, input *spool.Spool) (bool, error) {
 
 // replayedStdin keeps stdin for the other attempts: with a journal in a file beside it, so that a resume finds it;
 // without one in memory as long as it is small, then in a temporary file.
-func (g *Journal) replayedStdin(t *task.Task, own *os.File) (*stdio.ReplayedStdin, func()) {
+func (g *Journal) replayedStdin(t *task.Task, own *stdio.Reader) (*stdio.ReplayedStdin, func()) {
 	if g.Journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
 		return stdio.Replay(own, kept, nil), func() { _ = kept.Close() }

@@ -131,7 +131,7 @@ func (p *Host) ReadBody(r *request.Request) (*spool.Spool, error) {
 	if source == nil || err != nil {
 		return nil, err
 	}
-	body, err := p.readInput(source)
+	body, err := p.readInput(stdio.NewReader(source))
 	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}

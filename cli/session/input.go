@@ -53,21 +53,21 @@ func reopened(t *task.Task, verb string) (file *os.File, err error) {
 }
 
 // readInput reads to its end what is kept with a task.
-func (p *Host) readInput(source *os.File) (*spool.Spool, error) {
-	begun, err := source.Stat()
+func (p *Host) readInput(source *stdio.Reader) (*spool.Spool, error) {
+	begun, err := source.File.Stat()
 	if err != nil {
 		return nil, err
 	}
-	terminal := stdio.IsTerminal(source)
+	terminal := stdio.IsTerminal(source.File)
 	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-	if _, err := io.Copy(kept, stdio.Blocking{File: source}); err != nil {
+	if _, err := io.Copy(kept, source); err != nil {
 		return nil, err
 	}
-	if err := stdio.CheckEnd(source, begun, terminal); err != nil {
+	if err := source.CheckEnd(begun, terminal); err != nil {
 		_ = kept.Close()
 		return nil, err
 	}
-	p.InputRead(source)
+	p.InputRead(source.File)
 	return kept, nil
 }
 

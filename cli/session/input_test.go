@@ -42,13 +42,13 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 			testkit.Must(t, err, tt.change(path))
 			_, err = io.Copy(io.Discard, file)
 			testkit.Must(t, err)
-			err = stdio.CheckEnd(file, begun, false)
+			err = stdio.NewReader(file).CheckEnd(begun, false)
 			if got := fmt.Sprint(err); (err != nil) != (tt.want != "") || !strings.Contains(got, tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			_, err = file.Seek(0, io.SeekStart)
 			testkit.Must(t, err)
-			if _, err := testHost().readInput(file); err != nil {
+			if _, err := testHost().readInput(stdio.NewReader(file)); err != nil {
 				t.Errorf("read again: got %v, want no error", err)
 			}
 		})
@@ -82,7 +82,7 @@ func TestSignalAfterTheEndOfABody(t *testing.T) {
 			stopping, stop := context.WithCancel(t.Context())
 			g.Stopping = stopping
 			host := testHost()
-			body, err := host.readInput(source)
+			body, err := host.readInput(stdio.NewReader(source))
 			testkit.Must(t, err)
 			_, keep, done, err := g.body(tk, ExecOptions{Body: body}, host.inputEnded, false)
 			testkit.Must(t, err, keep(tk))

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
 	"time"
@@ -32,6 +33,50 @@ func (b Blocking) Write(p []byte) (written int, err error) {
 		}
 		await(Writable, b.File)
 	}
+}
+
+// Reader reads one of retry's own streams to its end, once.
+type Reader struct {
+	File *os.File
+	own  bool // it reads a file at an offset of its own
+	at   int64
+}
+
+// NewReader returns a reader that moves the offset of a file.
+func NewReader(f *os.File) *Reader { return &Reader{File: f} }
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	if !r.own {
+		return Blocking{r.File}.Read(p)
+	}
+	n, err := r.File.ReadAt(p, r.at)
+	r.at += int64(n)
+	if n > 0 {
+		return n, nil // an error comes again
+	}
+	return 0, err
+}
+
+// CheckEnd returns an error where the stream has not given what it had when that began. A file of sysfs ends before its
+// size.
+func (r *Reader) CheckEnd(begun os.FileInfo, terminal bool) error {
+	if terminal && !IsTerminal(r.File) { // read(2) reports its end then
+		return errClosedTerminal
+	}
+	at, err := r.at, error(nil)
+	if !r.own {
+		at, err = r.File.Seek(0, io.SeekCurrent)
+	}
+	now, err2 := r.File.Stat()
+	switch {
+	case err != nil || err2 != nil || begun == nil || !begun.Mode().IsRegular():
+	case at < begun.Size() && now.Size() < begun.Size():
+		return ErrCut
+	case now.Size() == begun.Size() && !now.ModTime().Equal(begun.ModTime()):
+		return errRewritten
+	}
+	return nil
 }
 
 // blockingMode remembers whether a stream blocks: an attempt that sets O_NONBLOCK may leave it so, and the next one

@@ -73,7 +73,7 @@ func TestStreamsThatDoNotBlock(t *testing.T) {
 		held.flush()
 		_ = write.Close()
 	}()
-	stdin := Replay(read, spool.New(len(big), nil), nil)
+	stdin := Replay(NewReader(read), spool.New(len(big), nil), nil)
 	got := make([]byte, 0, len(big))
 	for buffer := make([]byte, 4096); ; {
 		n, err := stdin.next(buffer, int64(len(got)), &feeding{})

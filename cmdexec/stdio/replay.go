@@ -19,7 +19,7 @@ import (
 type ReplayedStdin struct {
 	Lost func(error) // called where an attempt cannot have its stdin, or gets a part of it; may be nil
 
-	source   *os.File // nil if everything is kept already
+	source   *Reader // nil if everything is kept already
 	kept     *spool.Spool
 	complete func() error // called once, when everything is kept
 	terminal bool         // the source was one
@@ -36,9 +36,9 @@ type ReplayedStdin struct {
 }
 
 // Replay keeps what it reads from source in kept, and calls complete when that is everything.
-func Replay(source *os.File, kept *spool.Spool, complete func() error) *ReplayedStdin {
+func Replay(source *Reader, kept *spool.Spool, complete func() error) *ReplayedStdin {
 	return &ReplayedStdin{
-		source: source, kept: kept, complete: complete, terminal: IsTerminal(source), reading: make(chan struct{}, 1),
+		source: source, kept: kept, complete: complete, terminal: IsTerminal(source.File), reading: make(chan struct{}, 1),
 	}
 }
 
@@ -142,7 +142,7 @@ func (r *ReplayedStdin) changed() error {
 	if r.source == nil || r.ended {
 		return nil
 	}
-	info, err := r.source.Stat()
+	info, err := r.source.File.Stat()
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
@@ -161,30 +161,12 @@ func (r *ReplayedStdin) checkEnd() error {
 	changed := r.changed()
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	err := CheckEnd(r.source, r.info, r.terminal)
+	err := r.source.CheckEnd(r.info, r.terminal)
 	if errors.Is(err, errRewritten) || err == nil && changed != nil {
 		r.unkept = cmp.Or(r.unkept, errRewritten)
 		return nil
 	}
 	return err
-}
-
-// CheckEnd returns an error where a source that was read to its end has not given what it had when that began. A file
-// of sysfs ends before its size.
-func CheckEnd(source *os.File, begun os.FileInfo, terminal bool) error {
-	if terminal && !IsTerminal(source) { // read(2) reports its end then
-		return errClosedTerminal
-	}
-	at, err := source.Seek(0, io.SeekCurrent)
-	now, err2 := source.Stat()
-	switch {
-	case err != nil || err2 != nil || begun == nil || !begun.Mode().IsRegular():
-	case at < begun.Size() && now.Size() < begun.Size():
-		return ErrCut
-	case now.Size() == begun.Size() && !now.ModTime().Equal(begun.ModTime()):
-		return errRewritten
-	}
-	return nil
 }
 
 // feed writes stdin to the pipe of an attempt, until the pipe has no reader any more or the attempt is over. Where the
@@ -268,7 +250,7 @@ func (r *ReplayedStdin) next(p []byte, offset int64, a *feeding) (int, error) {
 		}
 	}
 	a.reads = true
-	n, err := Blocking{r.source}.Read(p)
+	n, err := r.source.Read(p)
 	if errors.Is(err, io.EOF) {
 		err = cmp.Or(r.checkEnd(), err)
 	}

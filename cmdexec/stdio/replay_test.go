@@ -25,7 +25,7 @@ func TestReplayOfAFileThatChanges(t *testing.T) {
 		file, err := os.Open(path)
 		testkit.Must(t, err)
 		t.Cleanup(func() { _ = file.Close() })
-		r := Replay(file, spool.New(10*size, nil), nil)
+		r := Replay(NewReader(file), spool.New(10*size, nil), nil)
 		testkit.Must(t, r.changed())
 		return r, func(offset int, a *feeding) error {
 			_, err := r.next(make([]byte, pipeCapacity), int64(offset), a)
@@ -71,7 +71,7 @@ func TestIsCutOff(t *testing.T) {
 		"a file":           {now, time.Time{}, false},
 		"without a signal": {time.Time{}, now, false},
 	} {
-		r := Replay(os.Stdin, nil, nil)
+		r := Replay(NewReader(os.Stdin), nil, nil)
 		r.endedAt = test.ended
 		a := &feeding{over: make(chan struct{}), stopped: make(chan time.Time, 1)}
 		if !test.stopped.IsZero() {

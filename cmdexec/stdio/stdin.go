@@ -231,21 +231,16 @@ func (s *InheritedStdin) rewind() (*Input, error) {
 	}}, nil
 }
 
-// Private returns a file to read the first attempt's stdin from, and a function that closes it. If stdin is a file, its
-// own offset does not move, so that another reader of it, such as a loop around retry, misses nothing.
-func (s *InheritedStdin) Private() (*os.File, func(), error) {
+// Reader returns what reads the first attempt's stdin. If that is a file, its own offset does not move, so that another
+// reader of it, such as a loop around retry, misses nothing: also where this user may not open it again.
+func (s *InheritedStdin) Reader() (*Reader, error) {
+	r := NewReader(s.File)
 	if s.kind() != kindFile {
-		return s.File, nothing, nil
+		return r, nil
 	}
 	at, err := s.begin()
-	if err != nil {
-		return nil, nil, err
-	}
-	if private, err := openAt(s.File, at); err == nil {
-		return private, func() { _ = private.Close() }, nil
-	}
-	_, err = s.File.Seek(at, io.SeekStart)
-	return s.File, nothing, err
+	r.own, r.at = true, at
+	return r, err
 }
 
 // begin returns the offset of a file at which the next attempt begins to read.

@@ -69,7 +69,7 @@ func noFile() (*os.File, error) {
 
 func TestWaitWaitsForComplete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		stdin := Replay(nil, nil, func() error { time.Sleep(time.Hour); return nil })
+		stdin := Replay(NewReader(nil), nil, func() error { time.Sleep(time.Hour); return nil })
 		start := time.Now()
 		stdin.Wait()
 		if got := time.Since(start); got != 0 {
@@ -99,7 +99,7 @@ func TestReplayEndsDuringWait(t *testing.T) {
 	for range 10 {
 		read, write := pipe(t)
 		var completed atomic.Int32
-		stdin := Replay(read, inMemory(), func() error { completed.Add(1); return nil })
+		stdin := Replay(NewReader(read), inMemory(), func() error { completed.Add(1); return nil })
 		send(t, write, "one\n")
 		endWhileFeedWaits(t, stdin, "one\n")
 		go func() { _ = write.Close() }()
@@ -112,7 +112,7 @@ func TestReplayEndsDuringWait(t *testing.T) {
 func TestReplayLeavesNoGap(t *testing.T) {
 	const text = "0123456789"
 	read, write := pipe(t)
-	stdin := Replay(read, spool.New(len(text), noFile), nil)
+	stdin := Replay(NewReader(read), spool.New(len(text), noFile), nil)
 	send(t, write, text)
 	endWhileFeedWaits(t, stdin, text)
 	second := open(t, stdin)
@@ -136,7 +136,7 @@ func TestReplayLeavesNoGap(t *testing.T) {
 func TestReplayClosesItsReader(t *testing.T) {
 	read, write := pipe(t)
 	testkit.Must(t, write.Close())
-	in, err := Replay(read, inMemory(), nil).Open()
+	in, err := Replay(NewReader(read), inMemory(), nil).Open()
 	testkit.Must(t, err)
 	in.Started()
 	if err := in.File.Close(); !errors.Is(err, os.ErrClosed) {
@@ -170,7 +170,7 @@ func TestReplayProperty(t *testing.T) {
 			_ = write.Close()
 		}()
 		var completed atomic.Int32
-		stdin := Replay(read, kept, func() error { completed.Add(1); return nil })
+		stdin := Replay(NewReader(read), kept, func() error { completed.Add(1); return nil })
 		stops := rapid.SliceOfN(rapid.IntRange(0, len(data)), 0, 6).Draw(rt, "stops")
 		for _, n := range append(stops, len(data)+1) {
 			in, err := stdin.Open()
