@@ -18,6 +18,7 @@ var (
 	ErrNamed        = errors.New("an unfinished task has this name")
 	ErrQueued       = errors.New("it is queued: a worker carries it")
 	ErrDamaged      = errors.New("the task cannot be read whole")
+	ErrNested       = errors.New("it ran inside another task, whose attempts make it anew")
 	ErrInputDropped = errors.New("its stdin was kept until it ended, and no longer")
 	ErrInputLost    = errors.New("its stdin was not kept to the end before retry was stopped")
 	ErrNoPolicy     = errors.New("no such policy in the journal")

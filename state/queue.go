@@ -225,7 +225,7 @@ type Operator interface {
 	// its name has succeeded in another run and --once lets it succeed once.
 	Requeue(ctx context.Context, number int64, due time.Time) error
 	// RequeueDead is Requeue for one of many tasks that were read before. Where that one has been requeued since, however
-	// it has ended then, it returns ErrUnfinished.
+	// it has ended then, it returns ErrUnfinished; ErrNested where it ran inside another task that is there.
 	RequeueDead(ctx context.Context, t *task.Task, due time.Time) error
 	// Reschedule moves the next attempt of a waiting task to a time, and reports whether it waits.
 	Reschedule(ctx context.Context, number int64, due time.Time) (bool, error)

@@ -213,24 +213,34 @@ func (q *Queue) Cancel(ctx context.Context, number int64, now time.Time) (before
 
 // Requeue implements state.Queue.
 func (q *Queue) Requeue(ctx context.Context, number int64, due time.Time) error {
-	return q.requeueIf(ctx, number, due, func(*task.Task) bool { return true })
+	return q.requeueIf(ctx, number, due, func(*conn.Conn, *task.Task) error { return nil })
 }
 
 // RequeueDead implements state.Queue.
 func (q *Queue) RequeueDead(ctx context.Context, t *task.Task, due time.Time) error {
-	return q.requeueIf(ctx, t.Number, due, func(now *task.Task) bool {
-		return now.ID == t.ID && now.Status == t.Status && now.FinishedAt.Equal(t.FinishedAt)
+	return q.requeueIf(ctx, t.Number, due, func(c *conn.Conn, now *task.Task) error {
+		outer := 0
+		err := c.Row("SELECT count(*) FROM tasks WHERE id = ?", []any{now.Parent}, &outer)
+		switch {
+		case err != nil:
+			return err
+		case now.ID != t.ID || now.Status != t.Status || !now.FinishedAt.Equal(t.FinishedAt):
+			return state.ErrUnfinished
+		case outer > 0 && now.Queue != task.QueueWorker:
+			return state.ErrNested
+		}
+		return nil
 	})
 }
 
-func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time, wanted func(*task.Task) bool) error {
+// requeueIf gives a task fresh attempts where refuse returns nil for what it has become.
+func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time,
+	refuse func(*conn.Conn, *task.Task) error) error {
 	return q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {
 		t, err := q.readTask(c, number)
 		switch {
 		case err != nil:
 			return nil, err
-		case !wanted(t):
-			return nil, state.ErrUnfinished
 		case t.Damage != nil:
 			return nil, fmt.Errorf("%w: %w", state.ErrDamaged, t.Damage)
 		case !t.Status.Finished():
@@ -238,7 +248,7 @@ func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time, want
 		case t.KeepsInput():
 			return nil, state.ErrInputDropped
 		}
-		if err := cmp.Or(nameFree(c, t.Name, 0), notDone(c, t)); err != nil {
+		if err := cmp.Or(refuse(c, t), nameFree(c, t.Name, 0), notDone(c, t)); err != nil {
 			return nil, err
 		}
 		if pid, err := q.owners.Owner(number); pid != 0 || err != nil {
