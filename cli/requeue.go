@@ -137,6 +137,11 @@ func (c *requeueCommand) requeue(ctx context.Context, journal state.Store, ref s
 	if err != nil {
 		return nil, err
 	}
+	if c.RunHere {
+		if err := session.CheckCarrier(tk); err != nil {
+			return nil, err
+		}
+	}
 	if tk.Status.Finished() && c.Mode() == "" {
 		if err := session.CheckInput(tk); err != nil {
 			return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
@@ -36,6 +37,21 @@ func CheckInput(t *task.Task) error {
 		return fmt.Errorf("requeue %s: %w", render.ShortID(t.ID), err)
 	}
 	return file.Close()
+}
+
+// CheckCarrier refuses to run here what a worker alone carries whole: a request of the API, whose address that judges,
+// and a task whose end another one follows.
+func CheckCarrier(t *task.Task) error {
+	why := "a request of the API is sent by a worker"
+	switch {
+	case t.Options.Exhausted != "":
+		why = "its onExhausted is made by a worker"
+	case t.Kind == grpcexec.Kind && grpcexec.Of(t).Guarded:
+	case request.Of(t) == nil || !request.Of(t).Guarded:
+		return nil
+	}
+	return fmt.Errorf("requeue %s: %s, and not by this command\nhint: without --run, a worker takes it",
+		render.ShortID(t.ID), why)
 }
 
 // reopened returns the file that a command had as its stdin. The verb is for the hint, which says how to do without.

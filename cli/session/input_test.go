@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
@@ -188,6 +189,33 @@ func TestFilesChanged(t *testing.T) {
 		got := filesChanged(upload(tt.request, 1, tt.status, tt.once), upload(tt.request, tt.size, task.Pending, tt.once))
 		if got != tt.want {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		}
+	}
+}
+
+// What a worker alone carries whole is not run by requeue --run.
+func TestCheckCarrier(t *testing.T) {
+	for name, test := range map[string]struct {
+		kind    task.Kind
+		target  task.Target
+		options task.Options
+		want    string
+	}{
+		"a command":               {},
+		"a request":               {kind: request.Kind, target: &request.Request{}},
+		"a request of the API":    {request.Kind, &request.Request{Guarded: true}, task.Options{}, "is sent by a worker"},
+		"a call":                  {kind: grpcexec.Kind, target: &grpcexec.Call{}},
+		"a call of the API":       {grpcexec.Kind, &grpcexec.Call{Guarded: true}, task.Options{}, "is sent by a worker"},
+		"one that is followed up": {options: task.Options{Exhausted: "{}"}, want: "its onExhausted is made by a worker"},
+	} {
+		tk := newTask()
+		tk.Options = test.options
+		if test.target != nil {
+			tk.Kind, tk.Target = test.kind, test.target
+		}
+		err := CheckCarrier(tk)
+		if got := fmt.Sprint(err); (err != nil) != (test.want != "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: got %v, want %q", name, err, test.want)
 		}
 	}
 }
