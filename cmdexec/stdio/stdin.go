@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
 
@@ -104,7 +105,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 		// What an attempt has left running may read at any time. Only with a lock that was taken through it, and where
 		// nobody reads, it stays shared.
 		if again && (at != s.start || !isLocked(s.File) || s.isHeld()) {
-			return s.rewind()
+			return s.rewind(at)
 		}
 		s.start = at
 	case kindStream:
@@ -212,17 +213,25 @@ func (s *InheritedStdin) Release() {
 
 // rewind opens the file anew at the start offset. The shared offset moves only forward, when the attempt has ended: a
 // loop around retry may be reading from the same descriptor, and must not see a line twice.
-func (s *InheritedStdin) rewind() (*Input, error) {
+func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 	private, err := openAt(s.File, s.start)
-	if err != nil { // not supported here, or not permitted: move the shared offset
+	before := int64(0) // bytes of the file that private lacks
+	switch {
+	case errors.Is(err, errors.ErrUnsupported), err != nil && at == s.start: // move the shared offset
 		if s.isHeld() {
 			s.warn(errUnseen)
 		}
 		_, err := s.File.Seek(s.start, io.SeekStart)
 		return &Input{File: s.File, Started: nothing, Close: s.noteGrowth, Wait: s.wait}, err
+	case err != nil: // this user may not, as after sudo
+		before = s.start
+		if private, err = copyFrom(s.File, before); err != nil {
+			return nil, fmt.Errorf("the file on stdin can be neither opened again nor copied, and %w: %w", ErrRead, err)
+		}
 	}
 	return &Input{File: private, Started: nothing, Wait: s.wait, Close: func() error {
 		read, err := private.Seek(0, io.SeekCurrent)
+		read += before
 		shared, err2 := s.File.Seek(0, io.SeekCurrent)
 		if err == nil && err2 == nil && read > shared {
 			_, _ = s.File.Seek(read, io.SeekStart)
@@ -258,6 +267,22 @@ func openAt(f *os.File, offset int64) (*os.File, error) {
 		return nil, err
 	}
 	if _, err := private.Seek(offset, io.SeekStart); err != nil {
+		_ = private.Close()
+		return nil, err
+	}
+	return private, nil
+}
+
+// copyFrom returns a copy of what a file has from an offset on.
+func copyFrom(f *os.File, offset int64) (*os.File, error) {
+	private, err := spool.Temporary("")
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.Copy(private, &Reader{File: f, own: true, at: offset}); err == nil {
+		_, err = private.Seek(0, io.SeekStart)
+	}
+	if err != nil {
 		_ = private.Close()
 		return nil, err
 	}
