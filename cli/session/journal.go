@@ -38,6 +38,11 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return nil
 	}
 	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
+	if stored && !g.Resumes { // one that resumes a nested task means that
+		if err := g.endWithOuter(ctx, t); err != nil {
+			return err
+		}
+	}
 	limited, done := g.limit(ctx)
 	err := g.Journal.Claim(limited, t, now)
 	done()
@@ -114,13 +119,21 @@ func (g *Journal) NoteStart(t *task.Task, process string) {
 // Record implements runner.Journal.
 func (g *Journal) Record(ctx context.Context, t *task.Task, a task.Attempt) error {
 	err := g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Record(ctx, t, a) })
-	return cmp.Or(err, g.endWithOuter(ctx, t, a.Decision))
+	return cmp.Or(err, g.endCutOff(ctx, t, a.Decision))
 }
 
-// endWithOuter cancels a task that a signal has cut off where its outer one was cancelled, which ends all of that. The
-// error is that of a task that another process has cancelled.
-func (g *Journal) endWithOuter(ctx context.Context, t *task.Task, d task.Decision) error {
-	if d.Verdict != task.VerdictInterrupted || t.Parent == "" || g.absent() {
+// endCutOff ends a task that a signal has cut off with its outer one.
+func (g *Journal) endCutOff(ctx context.Context, t *task.Task, d task.Decision) error {
+	if d.Verdict != task.VerdictInterrupted {
+		return nil
+	}
+	return g.endWithOuter(ctx, t)
+}
+
+// endWithOuter cancels a task where its outer one was cancelled, which ends all of that; in a group of its own, as that
+// of timeout(1), it has had no signal. The error is that of a task that another process has cancelled.
+func (g *Journal) endWithOuter(ctx context.Context, t *task.Task) error {
+	if t.Parent == "" || g.absent() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortly)
@@ -129,8 +142,7 @@ func (g *Journal) endWithOuter(ctx context.Context, t *task.Task, d task.Decisio
 	if err != nil {
 		return nil
 	}
-	outer, err := OuterOf(ctx, g.Journal, stored)
-	if err != nil || outer == nil || outer.Status != task.Cancelled || g.Journal.Cancel(ctx, t.Number, time.Now()) != nil {
+	if !endsWithOuter(ctx, g.Journal, stored) || g.Journal.Cancel(ctx, t.Number, time.Now()) != nil {
 		return nil // resume --all does it
 	}
 	return task.ErrNotOwner
@@ -139,8 +151,11 @@ func (g *Journal) endWithOuter(ctx context.Context, t *task.Task, d task.Decisio
 // RecordAndClaim implements runner.Journal. It waits shortly and does not warn: where it fails, Record and Claim
 // follow.
 func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attempt, now time.Time) error {
-	if g.absent() || t.Number == 0 {
+	switch {
+	case g.absent() || t.Number == 0:
 		return errors.New("there is no journal to write to")
+	case t.Parent != "":
+		return errors.New("the claim asks whether the outer task was cancelled")
 	}
 	ctx, cancel := context.WithTimeout(cmp.Or(g.Stopping, ctx), shortly)
 	defer cancel()
@@ -162,7 +177,7 @@ func (g *Journal) Unclaim(ctx context.Context, t *task.Task) {
 // Settle implements runner.Journal.
 func (g *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) error {
 	err := g.write(ctx, t, func(ctx context.Context) error { return g.Journal.Settle(ctx, t, d) })
-	return cmp.Or(err, g.endWithOuter(ctx, t, d))
+	return cmp.Or(err, g.endCutOff(ctx, t, d))
 }
 
 // write writes what became of a task. Where the journal fails, or failed earlier in the run, the end of the task is

@@ -44,6 +44,18 @@ func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task
 	return nil, nil
 }
 
+// endsWithOuter reports whether a task was cancelled in which this one is nested, however deep.
+func endsWithOuter(ctx context.Context, journal state.Store, t *task.Task) bool {
+	for range 100 {
+		outer, err := OuterOf(ctx, journal, t)
+		if err != nil || outer == nil || outer.Status == task.Cancelled {
+			return err == nil && outer != nil
+		}
+		t = outer
+	}
+	return false
+}
+
 // EndNested cancels a task that nobody carries, and what is nested in it: the end of the outer one has found it alive.
 func EndNested(ctx context.Context, journal state.Store, t *task.Task) error {
 	adopted, err := adopt(ctx, journal, t)
