@@ -344,6 +344,13 @@ func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, 
 		return nil, errors.New("stdin is a file that was removed, as a here-document is, and which the worker cannot open" +
 			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
 	}
+	if source != (task.Source{}) {
+		file, err := stdio.Reopen(source)
+		if err != nil {
+			return nil, fmt.Errorf("%w\nhint: --stdin replay keeps it with the task; --stdin null leaves it out", err)
+		}
+		_ = file.Close()
+	}
 	t.Options.Source = source
 	return nil, nil
 }
