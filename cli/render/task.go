@@ -175,11 +175,11 @@ func (s Screen) nextSteps(t TaskView, attempts []task.Attempt) string {
 			[2]string{"retry cancel " + id, "stop it"})
 	case t.Once && slices.ContainsFunc(attempts, hasDoneIt): // under a cancel, or before it was requeued
 	case t.Status != task.Succeeded && t.Reason != task.ReasonAmbiguous && !t.KeepsInput():
-		if t.Queue == task.QueueNone {
-			steps = append(steps, [2]string{"retry requeue --run " + id, "try again"})
-		} else {
-			steps = append(steps, [2]string{"retry requeue " + id, "try again, in a worker"})
+		how := "try again"
+		if t.Queue != task.QueueNone {
+			how = "try again, in a worker"
 		}
+		steps = append(steps, [2]string{Requeue(t.Task), how})
 	}
 	text := ""
 	if outputLost(t, attempts) {
@@ -346,5 +346,13 @@ func checkServer(t *task.Task) string {
 	case t.KeepsInput():
 		return "look at the server before you send it again; its stdin is kept no longer"
 	}
-	return "look at the server before you send it again: retry requeue --run " + ShortID(t.ID)
+	return "look at the server before you send it again: " + Requeue(t)
+}
+
+// Requeue is the command that gives a task fresh attempts where those before were made.
+func Requeue(t *task.Task) string {
+	if t.Queue != task.QueueNone {
+		return "retry requeue " + ShortID(t.ID)
+	}
+	return "retry requeue --run " + ShortID(t.ID)
 }

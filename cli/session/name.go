@@ -270,8 +270,8 @@ func (w *Wrapper) refuseAmbiguous(ctx context.Context, journal state.Store, t *t
 	}
 	_ = journal.Remember(ctx, sent) // it is refused all the same
 	return fmt.Errorf("%w: %s may have succeeded before (%s, %s), and --once sends nothing twice"+
-		"\nhint: look at the server; to send it again: retry requeue --run %[3]s",
-		errName, text.Escape(t.Name), render.ShortID(sent.ID), what)
+		"\nhint: look at the server; to send it again: %s",
+		errName, text.Escape(t.Name), render.ShortID(sent.ID), what, render.Requeue(sent))
 }
 
 // errName says that a name belongs to another task. The journal itself has not failed then.

@@ -309,8 +309,7 @@ func adoptHint(err error, t *task.Task) string {
 	case errors.Is(err, state.ErrDamaged):
 		return "\nhint: retry cancel " + render.ShortID(t.ID) + ", and start it anew"
 	case errors.Is(err, state.ErrFinished):
-		return fmt.Sprintf(": %s\nhint: retry requeue --run %s gives it fresh attempts", render.StatusWord(t.Status),
-			render.ShortID(t.ID))
+		return fmt.Sprintf(": %s\nhint: %s gives it fresh attempts", render.StatusWord(t.Status), render.Requeue(t))
 	}
 	return ""
 }
