@@ -205,7 +205,7 @@ func CheckFiles(r *request.Request) error {
 	}
 	d, err := download.DestinationOf(r.Output)
 	if err == nil && d.Descriptor == 0 && files.IsDescriptor(r.Output) {
-		err = errors.New("it was an open file of another process\nhint: retry cancel it, and type its line again")
+		err = errors.New("it was an open file of another process\nhint: cancel the task, and type its line again")
 	}
 	return outputError(r.Output, err)
 }

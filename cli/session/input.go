@@ -39,8 +39,8 @@ func CheckInput(t *task.Task) error {
 	return file.Close()
 }
 
-// CheckCarrier refuses to run here what a worker alone carries whole: a request of the API, whose address that judges,
-// and a task whose end another one follows.
+// CheckCarrier refuses to run here what only a worker carries whole: a request of the API, because the worker judges its
+// address, and a task with onExhausted, because the worker makes the task that follows it.
 func CheckCarrier(t *task.Task) error {
 	why := "a request of the API is sent by a worker"
 	switch {

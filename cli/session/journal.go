@@ -38,7 +38,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return nil
 	}
 	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
-	if stored && !g.Resumes { // one that resumes a nested task means that
+	if stored && !g.Resumes { // who resumes a nested task after that cancel wants it all the same
 		if err := g.endWithOuter(ctx, t); err != nil {
 			return err
 		}

@@ -38,8 +38,8 @@ func (b Blocking) Write(p []byte) (written int, err error) {
 // Reader reads one of retry's own streams to its end, once.
 type Reader struct {
 	File *os.File
-	own  bool // it reads a file at an offset of its own
-	at   int64
+	own  bool  // it reads a file at an offset of its own, and leaves that of the file to others
+	at   int64 // that offset
 }
 
 // NewReader returns a reader that moves the offset of a file.
@@ -64,7 +64,8 @@ func (r *Reader) CheckEnd(begun os.FileInfo, terminal bool) error {
 	if terminal && !IsTerminal(r.File) { // read(2) reports its end then
 		return errClosedTerminal
 	}
-	at, err := r.at, error(nil)
+	var err error
+	at := r.at
 	if !r.own {
 		at, err = r.File.Seek(0, io.SeekCurrent)
 	}

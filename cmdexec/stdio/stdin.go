@@ -217,7 +217,7 @@ func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 	private, err := openAt(s.File, s.start)
 	before := int64(0) // bytes of the file that private lacks
 	switch {
-	case errors.Is(err, errors.ErrUnsupported), err != nil && at == s.start: // move the shared offset
+	case errors.Is(err, errors.ErrUnsupported), err != nil && at == s.start: // nothing else can be done, or need be
 		if s.isHeld() {
 			s.warn(errUnseen)
 		}
@@ -273,13 +273,21 @@ func openAt(f *os.File, offset int64) (*os.File, error) {
 	return private, nil
 }
 
-// copyFrom returns a copy of what a file has from an offset on.
+// copyFrom returns a copy of what a file has from an offset on, or an error where that is cut or rewritten meanwhile.
 func copyFrom(f *os.File, offset int64) (*os.File, error) {
+	begun, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
 	private, err := spool.Temporary("")
 	if err != nil {
 		return nil, err
 	}
-	if _, err = io.Copy(private, &Reader{File: f, own: true, at: offset}); err == nil {
+	source := &Reader{File: f, own: true, at: offset}
+	if _, err = io.Copy(private, source); err == nil {
+		err = source.CheckEnd(begun, false)
+	}
+	if err == nil {
 		_, err = private.Seek(0, io.SeekStart)
 	}
 	if err != nil {

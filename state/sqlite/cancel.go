@@ -215,17 +215,26 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	const free = `UPDATE tasks SET parent = NULL WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0
 		AND (created_at > ? OR ?)`
 	_, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded)
-	if err != nil || t.Status == task.Cancelled {
+	if err != nil {
 		return err
 	}
-	return j.freeLiving(c, t.ID)
+	living, err := j.livingIn(c, t.ID)
+	for _, number := range living {
+		switch {
+		case err != nil:
+		case t.Status == task.Cancelled: // which holds for all that ran in it, and the next attempt makes its own
+			_, err = j.cancel(c, number, time.Now())
+		default: // they have outlived what had ended by itself
+			_, err = c.Exec("UPDATE tasks SET parent = NULL WHERE number = ?", number)
+		}
+	}
+	return err
 }
 
-// freeLiving takes the tasks that live from an outer one that had ended by itself: they have outlived that.
-func (j *Journal) freeLiving(c *conn.Conn, parent string) error {
+// livingIn returns the numbers of the tasks nested in an outer one that a process carries.
+func (j *Journal) livingIn(c *conn.Conn, outer string) (living []int64, err error) {
 	const query = "SELECT number FROM tasks WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0"
-	var living []int64
-	err := c.Each(context.Background(), query, []any{parent}, func(scan conn.Scanner) (bool, error) {
+	err = c.Each(context.Background(), query, []any{outer}, func(scan conn.Scanner) (bool, error) {
 		var number int64
 		if err := scan(&number); err != nil {
 			return false, err
@@ -236,12 +245,7 @@ func (j *Journal) freeLiving(c *conn.Conn, parent string) error {
 		}
 		return true, err
 	})
-	for _, number := range living {
-		if err == nil {
-			_, err = c.Exec("UPDATE tasks SET parent = NULL WHERE number = ?", number)
-		}
-	}
-	return err
+	return living, err
 }
 
 // isCarried reports whether a worker still carries the last attempt of a task that was cancelled: that may be about to
