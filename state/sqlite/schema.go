@@ -11,8 +11,9 @@ import (
 // applicationID marks the file as ours: "rtry".
 const applicationID = 0x72747279
 
-// migrations lead from one user_version to the next; a released one is never edited. Times are microseconds since 1970,
-// durations microseconds. argv is a list of NUL-terminated strings, as arguments may hold any other byte.
+// migrations lead from one user_version to the next; a released one is never edited, and none takes a table or a column
+// away: an older retry that runs on would take the journal for damaged. Times are microseconds since 1970, durations
+// microseconds. argv is a list of NUL-terminated strings, as arguments may hold any other byte.
 var migrations = []string{
 	`CREATE TABLE tasks (
 		number          INTEGER PRIMARY KEY,

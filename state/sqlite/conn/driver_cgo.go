@@ -4,6 +4,7 @@ package conn
 
 import (
 	"errors"
+	"strings"
 	"syscall"
 
 	"github.com/mattn/go-sqlite3"
@@ -31,6 +32,8 @@ func sqliteKind(err error) error {
 		return state.ErrCorrupt
 	case e.ExtendedCode == sqlite3.ErrConstraintCheck: // the text of the one CHECK, of statuses, is damaged
 		return state.ErrCorrupt
+	case e.Code == sqlite3.ErrError && missesName(e.Error()):
+		return state.ErrCorrupt
 	case e.Code == sqlite3.ErrFull || e.ExtendedCode == sqlite3.ErrIoErrSHMSize:
 		return state.ErrFull
 	case e.Code == sqlite3.ErrReadonly:
@@ -41,6 +44,14 @@ func sqliteKind(err error) error {
 		return state.ErrLocked
 	}
 	return nil
+}
+
+// missesName reports whether a statement found no table or column of its name, or no key. The statements are fixed, and
+// run only where the version of the schema is known: its text is damaged.
+func missesName(message string) bool {
+	return strings.HasPrefix(message, "no such column: ") || strings.HasPrefix(message, "no such table: ") ||
+		strings.Contains(message, " has no column named ") || strings.HasPrefix(message, "foreign key mismatch ") ||
+		strings.HasPrefix(message, "ON CONFLICT clause does not match ")
 }
 
 // KeepWAL makes the end of the connection leave the WAL where it is: that of a damaged journal is set aside with it.
