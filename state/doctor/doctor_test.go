@@ -134,11 +134,11 @@ func TestDatabase(t *testing.T) {
 		},
 		{
 			name: "no table", statements: "DROP TABLE tasks",
-			want: finding("database", LevelProblem, "no such table: tasks", "mkdir"),
+			want: finding("database", LevelProblem, "no such table: tasks", "begins a new one"),
 		},
 		{
 			name: "no column", statements: "ALTER TABLE tasks DROP COLUMN environment",
-			want: finding("tasks", LevelProblem, "no such column", "mkdir"),
+			want: finding("tasks", LevelProblem, "no such column", "begins a new one"),
 		},
 		{
 			name: "interrupted",
