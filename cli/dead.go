@@ -120,7 +120,7 @@ func (c *requeueCommand) requeueOne(ctx context.Context, queue queueRequeuer, t 
 
 // refusals are the reasons why a single task gets no fresh attempts.
 var refusals = []error{state.ErrInputDropped, state.ErrDamaged, state.ErrNamed, state.ErrSucceeded,
-	state.ErrNested, state.ErrOwned, state.ErrUnfinished, state.ErrNotFound}
+	state.ErrNested, state.ErrReply, state.ErrOwned, state.ErrUnfinished, state.ErrNotFound}
 
 func isRefusal(err error) bool {
 	return slices.ContainsFunc(refusals, func(reason error) bool { return errors.Is(err, reason) })

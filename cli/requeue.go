@@ -168,6 +168,8 @@ func requeueHint(err error, t *task.Task, interrupted bool) string {
 		return fmt.Sprintf("\nhint: retry status %q shows that one", t.Name)
 	case errors.Is(err, state.ErrSucceeded):
 		return fmt.Sprintf("\nhint: retry status %q shows that one; without --once the name runs again", t.Name)
+	case errors.Is(err, state.ErrReply):
+		return "\nhint: retry requeue --run " + render.ShortID(t.ID) + " sends it from here"
 	case errors.Is(err, state.ErrInputDropped), errors.Is(err, state.ErrDamaged):
 		return "\nhint: start it anew"
 	}

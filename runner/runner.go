@@ -226,13 +226,14 @@ func (r *Runner) record(ctx context.Context, t *task.Task, a *task.Attempt) erro
 	if t.ClaimedAhead {
 		return nil
 	}
-	stored := *a
-	// A command that was stopped, and has ended with a status of its own, may have left something all the same: the
-	// signal says so to the later runs of its name.
+	stored, last := *a, t.Last
+	// A command that was stopped, and has ended with a status of its own, may have left something all the same.
 	if sig, ok := a.Outcome.Stop.(syscall.Signal); ok && a.Decision.Reason == task.ReasonStdin && a.Outcome.Signal == "" {
 		stored.Outcome.Signal = stopSignal(sig)
 	}
+	t.Last.Outcome.Signal = stored.Outcome.Signal // where this cannot be written, t is kept as it is
 	err := r.Journal.Record(context.WithoutCancel(ctx), t, stored)
+	t.Last = last
 	if errors.Is(err, task.ErrNotOwner) {
 		a.Decision = task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
 		t.Move(a.Decision, time.Now())

@@ -87,7 +87,7 @@ func (s *Server) problem(err error) *problem.Problem {
 		{state.ErrNotFound, problem.NotFound}, {state.ErrFinished, problem.Conflict}, {state.ErrUnfinished, problem.Conflict},
 		{state.ErrOwned, problem.Conflict}, {state.ErrNamed, problem.Conflict}, {state.ErrDamaged, problem.Conflict},
 		{state.ErrInputDropped, problem.Conflict}, {state.ErrInputLost, problem.Conflict},
-		{state.ErrSucceeded, problem.Conflict}, {state.ErrMayBeDone, problem.Conflict},
+		{state.ErrSucceeded, problem.Conflict}, {state.ErrMayBeDone, problem.Conflict}, {state.ErrReply, problem.Conflict},
 		{state.ErrNoPolicy, problem.NotFound}, {state.ErrRevision, problem.PreconditionFailed},
 	} {
 		if errors.Is(err, answer.err) {

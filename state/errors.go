@@ -19,6 +19,7 @@ var (
 	ErrQueued       = errors.New("it is queued: a worker carries it")
 	ErrDamaged      = errors.New("the task cannot be read whole")
 	ErrNested       = errors.New("it ran inside another task, whose attempts make it anew")
+	ErrReply        = errors.New("its reply goes to stdout or to a file, which a worker has not")
 	ErrInputDropped = errors.New("its stdin was kept until it ended, and no longer")
 	ErrInputLost    = errors.New("its stdin was not kept to the end before retry was stopped")
 	ErrNoPolicy     = errors.New("no such policy in the journal")

@@ -221,8 +221,8 @@ type Counts struct {
 type Operator interface {
 	// Cancel ends an unfinished task. It reports the status before, and ErrFinished where that was an end already.
 	Cancel(ctx context.Context, number int64, now time.Time) (before task.Status, err error)
-	// Requeue gives a finished task fresh attempts, due at a time, or returns ErrUnfinished, or ErrSucceeded where
-	// its name has succeeded in another run and --once lets it succeed once.
+	// Requeue gives a finished task fresh attempts, due at a time, or returns ErrUnfinished, ErrReply, or ErrSucceeded
+	// where its name has succeeded in another run and --once lets it succeed once.
 	Requeue(ctx context.Context, number int64, due time.Time) error
 	// RequeueDead is Requeue for one of many tasks that were read before. Where that one has been requeued since, however
 	// it has ended then, it returns ErrUnfinished; ErrNested where it ran inside another task that is there.

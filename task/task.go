@@ -227,6 +227,8 @@ func (t *Task) EndedCutOff() bool {
 		return t.Last.Outcome.IsCrash() || t.Last.Decision.Verdict == VerdictInterrupted
 	case Failed:
 		return t.Reason == ReasonStdin && t.Last.CutOff()
+	case Cancelled:
+		return t.Last.CutOff()
 	}
 	return false
 }

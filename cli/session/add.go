@@ -165,6 +165,10 @@ func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue
 		if err != nil {
 			return nil, nil, err
 		}
+	case earlier.Queue == task.QueueWorker && earlier.KeepsInput():
+		if err := w.storedInput(queue, earlier); err != nil {
+			return nil, nil, err
+		}
 	}
 	if w.Once && w.IfRunning != "skip" { // its success is relied on from now on
 		if err := queue.Remember(ctx, earlier); err != nil {
@@ -214,6 +218,17 @@ func (w *Wrapper) sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read fu
 		return fmt.Errorf("%w: %s is there with another stdin, as %s"+hint, errName, t.Name, render.ShortID(earlier.ID))
 	}
 	return nil
+}
+
+// storedInput returns an error where the stdin of a queued task is not there: it is being stored, or was lost.
+func (w *Wrapper) storedInput(queue *sqlite.Queue, earlier *task.Task) error {
+	file, err := queue.Input(earlier)
+	if err == nil {
+		return file.Close()
+	}
+	return fmt.Errorf("%w: %s is there, as %s, without its stdin: %w"+
+		"\nhint: try again where that is still being stored; --fresh cancels that one and adds this one",
+		errName, text.Escape(earlier.Name), render.ShortID(earlier.ID), err)
 }
 
 // inputTime is how long the stdin of a new task may take to be stored. Were this process killed meanwhile, the task
@@ -278,10 +293,26 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		}
 		return "", fmt.Errorf("keep the stdin: %w", err)
 	}
-	if _, err = queue.Reschedule(ctx, t.Number, due); err != nil { // it is there: nobody is to add it again
+	waits, err := queue.Reschedule(ctx, t.Number, due)
+	if err == nil && !waits {
+		return w.idOfTaken(ctx, queue, t)
+	}
+	if err != nil { // it is there: nobody is to add it again
 		err = fmt.Errorf("it is in the queue, and due in an hour, since that could not be changed: %w"+
 			"\nhint: retry resume --now %s makes it due", err, render.ShortID(t.ID))
 		lines.Warn(runner.Loss{Err: err, New: true})
+	}
+	return t.ID, nil
+}
+
+// idOfTaken returns the id of a new task that somebody has made due before its stdin was stored, unless it has failed.
+func (w *Wrapper) idOfTaken(ctx context.Context, queue *sqlite.Queue, t *task.Task) (string, error) {
+	now, err := queue.Find(ctx, t.ID)
+	if err == nil && now.Status == task.Failed && now.Last.Outcome.Error == task.ErrorStart {
+		err = fmt.Errorf("%s has failed: it was made due before its stdin was stored\nhint: add it again", render.ShortID(t.ID))
+	}
+	if err != nil {
+		return "", err
 	}
 	return t.ID, nil
 }

@@ -150,6 +150,9 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 			_ = output.Close()
 		}
 	}
+	if t.Kind == task.KindCommand && !t.RequeuedAt.IsZero() && t.Options.Capture.And("") == task.CaptureNone {
+		t.Options.Capture = task.CaptureBoth // a line has begun it, whose output went to where that ran
+	}
 	host := &Host{Environ: withoutManager(c.host.Environ), Stdin: null, Stdout: output, Stderr: output, stopped: context.Background()}
 	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}
 	how := ResumeOptions{ExecOptions: ExecOptions{Group: &flags.ProcessGroupFlags{Group: true}, Quiet: true}}

@@ -35,6 +35,10 @@ func (b Blocking) Write(p []byte) (written int, err error) {
 	}
 }
 
+// errTruncated is the error of a socket of messages, where the rest of one is lost that is longer than a read.
+var errTruncated = errors.New("it is a socket of messages, and one is too long to be kept" +
+	"\nhint: --stdin auto has the command read it")
+
 // Reader reads one of retry's own streams to its end, once.
 type Reader struct {
 	File *os.File
@@ -48,6 +52,9 @@ func NewReader(f *os.File) *Reader { return &Reader{File: f} }
 // Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
 	if !r.own {
+		if hasMessages(r.File) {
+			return receive(r.File, p)
+		}
 		return Blocking{r.File}.Read(p)
 	}
 	n, err := r.File.ReadAt(p, r.at)

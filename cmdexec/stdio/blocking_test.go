@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"syscall"
 	"testing"
 	"time"
@@ -26,6 +27,47 @@ func inheritedPipe(t *testing.T) (read, write *os.File) {
 		testkit.Must(t, syscall.SetNonblock(fd, true))
 	}
 	return read, write
+}
+
+// The feed of an attempt may wait for its source for long after that has ended: where the source fails then, the number
+// of the attempt's processes may be that of others.
+func TestReplayKillsNobodyLater(t *testing.T) {
+	stranger := exec.Command("sleep", "60")
+	testkit.Must(t, stranger.Start())
+	for range 20 {
+		pipe, feed, err := newFeed()
+		testkit.Must(t, err, pipe.Close())
+		r := ReplayKept(spool.New(1, nil))
+		r.broken = errors.New("reset")
+		a := &feeding{target: stranger.Process.Pid, over: make(chan struct{})}
+		close(a.over)
+		r.feed(feed, a, nil)
+	}
+	testkit.Must(t, stranger.Process.Signal(syscall.SIGTERM))
+	_ = stranger.Wait()
+	if got := stranger.ProcessState.Sys().(syscall.WaitStatus).Signal(); got != syscall.SIGTERM {
+		t.Errorf("got %v, want that this test has ended it", got)
+	}
+}
+
+// Of a message that is longer than a read, the rest would be lost.
+func TestReaderOfMessages(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET, 0)
+	if err != nil {
+		t.Skipf("no sockets of packets: %v", err)
+	}
+	read, write := os.NewFile(uintptr(pair[0]), "read"), os.NewFile(uintptr(pair[1]), "write")
+	defer func() { _ = read.Close() }()
+	for _, message := range []string{"abcd", "abcde"} {
+		_, err := write.WriteString(message)
+		testkit.Must(t, err)
+	}
+	testkit.Must(t, write.Close())
+	for _, want := range []error{nil, errTruncated, io.EOF} {
+		if _, err := NewReader(read).Read(make([]byte, 4)); !errors.Is(err, want) {
+			t.Errorf("got error %v, want %v", err, want)
+		}
+	}
 }
 
 // The writer waits for room, and the reader for the writer.

@@ -53,6 +53,10 @@ func (c *capture) run() {
 			}
 			before, late = before+own, late+int64(n)-own
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) && stateOf(c.read).ended { // it was the reader of the output that was late
+			_ = c.read.SetReadDeadline(time.Time{})
+			continue
+		}
 		if errors.Is(err, os.ErrDeadlineExceeded) || late > lateLimit {
 			c.cut, c.written = true, late > 0
 			c.drain(buffer)
@@ -63,9 +67,6 @@ func (c *capture) run() {
 		}
 	}
 }
-
-// largestPipe is the largest pipe that a process without privileges can make.
-const largestPipe = 1 << 20
 
 // handle holds or forwards what was read. It returns false if the destination has no reader any more: then run closes
 // the pipe, and the process gets the SIGPIPE that it would have got without retry.

@@ -197,7 +197,11 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 		case errors.Is(err, os.ErrClosed):
 			return
 		case err != nil:
-			kill(a.target)
+			select {
+			case <-a.over: // its number may be that of another process by now
+			default:
+				kill(a.target)
+			}
 			return
 		}
 		offset += int64(n)

@@ -4,6 +4,7 @@ package stdio
 
 import (
 	"errors"
+	"io"
 	"os"
 	"syscall"
 	"time"
@@ -41,6 +42,47 @@ func stateOf(f *os.File) (s streamState) {
 	shutDown := happened&unix.POLLIN != 0 && s.available == 0 // of the writing side of a socket
 	s.ended = happened&unix.POLLHUP != 0 || shutDown
 	return s
+}
+
+// hasMessages reports whether f is a socket that keeps messages apart.
+func hasMessages(f *os.File) (apart bool) {
+	info, err := f.Stat()
+	raw, err2 := f.SyscallConn()
+	if err != nil || err2 != nil || info.Mode()&os.ModeSocket == 0 {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		kind, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TYPE)
+		apart = err == nil && kind != unix.SOCK_STREAM
+	})
+	return apart
+}
+
+// receive reads the next message from a socket. It returns errTruncated where that is longer than p.
+func receive(f *os.File, p []byte) (n int, err error) {
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	flags := 0
+	for {
+		closed := raw.Control(func(fd uintptr) { n, _, flags, _, err = unix.Recvmsg(int(fd), p, nil, 0) })
+		switch {
+		case closed != nil:
+			return 0, closed
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			await(readable, f)
+		case err != nil:
+			return 0, err
+		case flags&unix.MSG_TRUNC != 0:
+			return 0, errTruncated
+		case n == 0:
+			return 0, io.EOF
+		default:
+			return n, nil
+		}
+	}
 }
 
 // ReaderGone reports whether f is a pipe or a socket that has no reader any more.
@@ -102,7 +144,7 @@ func (c *capture) drain(buffer []byte) {
 	if err != nil {
 		return
 	}
-	for left := largestPipe; left > 0; {
+	for left := stateOf(c.read).available; left > 0; {
 		n := 0
 		err := raw.Control(func(fd uintptr) { n, _ = syscall.Read(int(fd), buffer[:min(left, len(buffer))]) })
 		if n <= 0 || err != nil || !c.handle(buffer[:n]) {

@@ -2,6 +2,7 @@ package stdio
 
 import (
 	"errors"
+	"io"
 	"os"
 	"time"
 
@@ -58,6 +59,11 @@ func IsTerminal(f *os.File) bool {
 	var mode uint32
 	return windows.GetConsoleMode(windows.Handle(f.Fd()), &mode) == nil
 }
+
+// hasMessages is false: there are no such sockets.
+func hasMessages(*os.File) bool { return false }
+
+func receive(*os.File, []byte) (int, error) { return 0, io.EOF }
 
 // drain does nothing: pipes have no read deadline on Windows, so a capture ends with the last writer.
 func (c *capture) drain([]byte) {}

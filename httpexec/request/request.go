@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -129,8 +130,17 @@ func (r *Request) Safe() bool {
 	return r.Idempotent || r.Keyed || isIdempotent(r.Method)
 }
 
-// ForStdout reports whether the request is for a reply that goes to stdout: it has not succeeded without that.
-func (r *Request) ForStdout() bool { return r.Method == http.MethodGet && r.Output == "" }
+// ForReply reports whether the request is for what comes back, which goes to stdout or to a file: nobody has that where
+// a worker sends it.
+func (r *Request) ForReply() bool {
+	switch {
+	case r.WriteOut != "" || r.Include:
+		return true
+	case r.Output != "":
+		return r.Output != os.DevNull
+	}
+	return r.Method == http.MethodGet
+}
 
 // isIdempotent reports whether RFC 9110, section 9.2.2, calls a method idempotent. Methods are told apart by case.
 func isIdempotent(method string) bool {

@@ -247,6 +247,8 @@ func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time,
 			return nil, state.ErrUnfinished
 		case t.KeepsInput():
 			return nil, state.ErrInputDropped
+		case forReply(t):
+			return nil, state.ErrReply
 		}
 		if err := cmp.Or(refuse(c, t), nameFree(c, t.Name, 0), notDone(c, t)); err != nil {
 			return nil, err

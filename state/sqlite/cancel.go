@@ -107,14 +107,22 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now ti
 	return j.cancelNested(ctx, t, before, now, status == task.Cancelled)
 }
 
+// nestedIn selects the numbers of the unfinished tasks that the attempts of a task ?1 have made, and those of others in
+// it that have ended since its last requeue, ?2. What was queued was handed over.
+const nestedIn = `WITH RECURSIVE up (number, outer, ended) AS (
+	SELECT number, parent, NULL FROM tasks
+		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL
+	UNION SELECT up.number, t.parent, t.finished_at FROM up JOIN tasks t ON t.id = up.outer
+		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
+	SELECT number FROM up WHERE outer = ?1 AND (ended IS NULL OR ended >= ?2)`
+
 func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now time.Time, named bool) error {
-	const query = `WHERE t.parent = ? AND t.created_at < ? AND (t.name IS NULL OR ?)
-		AND t.status IN ('PENDING', 'IN_FLIGHT') AND t.queue = 0` // what was queued was handed over
+	const query = "WHERE t.number IN (" + nestedIn + ") AND t.created_at < ?3 AND (t.name IS NULL OR ?4)"
 	made := int64(math.MaxInt64)
 	if !before.IsZero() {
 		made = before.UnixMicro()
 	}
-	nested, err := j.tasks(ctx, selectTasks+query, t.ID, made, named)
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.RequeuedAt.UnixMicro(), made, named)
 	if err != nil {
 		return err
 	}
@@ -131,11 +139,11 @@ func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now ti
 // Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
 // processes running: a group of its own for each.
 func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, err error) {
-	const query = `WHERE t.number IN (
+	const query = `WHERE t.number IN (` + nestedIn + `) OR t.number IN (
 		SELECT number FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent = ?1
-		UNION ALL SELECT number FROM tasks WHERE status = 'CANCELLED' AND finished_at >= ?2 AND finished_at IS NOT NULL
+		UNION ALL SELECT number FROM tasks WHERE status = 'CANCELLED' AND finished_at >= ?3 AND finished_at IS NOT NULL
 			AND NOT (once AND status = 'SUCCEEDED') AND parent = ?1)`
-	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.Last.StartedAt.UnixMicro())
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.RequeuedAt.UnixMicro(), t.Last.StartedAt.UnixMicro())
 	for _, n := range nested {
 		if n.Last.CutOff() {
 			left = append(left, n)
@@ -218,34 +226,32 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	if err != nil {
 		return err
 	}
-	living, err := j.livingIn(c, t.ID)
-	for _, number := range living {
+	nested, err := j.unfinishedIn(c, t)
+	for _, number := range nested {
+		pid, failed := j.Owner(number)
 		switch {
-		case err != nil:
+		case cmp.Or(err, failed) != nil:
+			err = cmp.Or(err, failed)
 		case t.Status == task.Cancelled: // which holds for all that ran in it, and the next attempt makes its own
 			_, err = j.cancel(c, number, time.Now())
-		default: // they have outlived what had ended by itself
-			_, err = c.Exec("UPDATE tasks SET parent = NULL WHERE number = ?", number)
+		case pid != 0: // it has outlived what had ended by itself
+			_, err = c.Exec("UPDATE tasks SET parent = NULL WHERE number = ? AND parent = ?", number, t.ID)
 		}
 	}
 	return err
 }
 
-// livingIn returns the numbers of the tasks nested in an outer one that a process carries.
-func (j *Journal) livingIn(c *conn.Conn, outer string) (living []int64, err error) {
-	const query = "SELECT number FROM tasks WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0"
-	err = c.Each(context.Background(), query, []any{outer}, func(scan conn.Scanner) (bool, error) {
+// unfinishedIn returns the numbers of the unfinished tasks that were made in one before that had ended.
+func (j *Journal) unfinishedIn(c *conn.Conn, t *task.Task) (nested []int64, err error) {
+	const query = "SELECT number FROM tasks WHERE number IN (" + nestedIn + ") AND created_at <= ?3"
+	args := []any{t.ID, t.RequeuedAt.UnixMicro(), t.FinishedAt.UnixMicro()}
+	err = c.Each(context.Background(), query, args, func(scan conn.Scanner) (bool, error) {
 		var number int64
-		if err := scan(&number); err != nil {
-			return false, err
-		}
-		pid, err := j.Owner(number)
-		if pid != 0 {
-			living = append(living, number)
-		}
+		err := scan(&number)
+		nested = append(nested, number)
 		return true, err
 	})
-	return living, err
+	return nested, err
 }
 
 // isCarried reports whether a worker still carries the last attempt of a task that was cancelled: that may be about to

@@ -83,6 +83,9 @@ func (j *Journal) KeepEnd(t *task.Task) error {
 		"no": number(int64(a.Number)), "from": number(a.StartedAt.UnixMicro()), "took": number(o.Duration.Microseconds()),
 		"exit": number(int64(o.Exit)), "sig": {o.Signal}, "err": {string(o.Error)}, "as": {string(a.Decision.Verdict)},
 	}
+	if r := o.Reply; r != nil { // whether the request may have taken effect
+		name["sent"], name["got"] = number(int64(r.Written)), number(int64(r.Status))
+	}
 	path := filepath.Join(j.dir, fmt.Sprintf("%s%d.%s", endPrefix, t.Number, name.Encode()))
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -98,6 +101,10 @@ func keptEnd(number int64, name string) *task.Task {
 		n, _ := strconv.ParseInt(v.Get(key), keptBase, 64)
 		return n
 	}
+	var reply *task.Reply
+	if v.Has("sent") {
+		reply = &task.Reply{Written: int(whole("sent")), Status: int(whole("got"))}
+	}
 	return &task.Task{
 		Number: number, ID: v.Get("id"), RequeuedAt: time.UnixMicro(whole("again")), AttemptCount: int(whole("count")),
 		Status: task.Status(v.Get("is")), Reason: task.Reason(v.Get("why")), FinishedAt: time.UnixMicro(whole("at")),
@@ -105,7 +112,7 @@ func keptEnd(number int64, name string) *task.Task {
 			Number: int(whole("no")), StartedAt: time.UnixMicro(whole("from")),
 			Outcome: task.Outcome{
 				Exit: int(whole("exit")), Signal: v.Get("sig"), Error: task.ErrorClass(v.Get("err")),
-				Duration: time.Duration(whole("took")) * time.Microsecond,
+				Duration: time.Duration(whole("took")) * time.Microsecond, Reply: reply,
 			},
 			Decision: task.Decision{Verdict: task.Verdict(v.Get("as"))},
 		},

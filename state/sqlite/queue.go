@@ -233,7 +233,7 @@ func isAnswer(err error) bool {
 	_, reused := errors.AsType[*state.KeyError](err)
 	for _, answer := range []error{
 		task.ErrNotOwner, state.ErrFinished, state.ErrUnfinished, state.ErrNotFound, state.ErrNamed, state.ErrSucceeded,
-		state.ErrMayBeDone, state.ErrNested,
+		state.ErrMayBeDone, state.ErrNested, state.ErrReply,
 		state.ErrOwned, state.ErrDamaged, state.ErrInputDropped, state.ErrRevision, state.ErrNoPolicy, state.ErrLeaseLost,
 	} {
 		reused = reused || errors.Is(err, answer)

@@ -230,7 +230,7 @@ func (j *Journal) Settle(ctx context.Context, t *task.Task, d task.Decision) err
 // decide writes the task's new status after a decision.
 func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.Decision) error {
 	// A worker may go on with it, as a resume may; a nested one is left to the outer one.
-	if t.Reason == task.ReasonDeferred && t.Parent == "" && !forStdout(t) {
+	if t.Reason == task.ReasonDeferred && t.Parent == "" && !forReply(t) {
 		if _, err := c.Exec("UPDATE tasks SET queue = 2 WHERE number = ?", t.Number); err != nil {
 			return err
 		}
@@ -241,10 +241,11 @@ func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.De
 	})
 }
 
-// forStdout reports whether a task is a request for its reply, which goes to stdout: a worker has none.
-func forStdout(t *task.Task) bool {
-	target, ok := t.Target.(interface{ ForStdout() bool })
-	return ok && target.ForStdout()
+// forReply reports whether a task of a wrapper is a request for its reply, which goes to stdout or to a file: a worker
+// would throw it away.
+func forReply(t *task.Task) bool {
+	target, ok := t.Target.(interface{ ForReply() bool })
+	return ok && t.Queue != task.QueueWorker && target.ForReply()
 }
 
 // CatchUp writes the end of a task whose owner could not write all of its attempts.

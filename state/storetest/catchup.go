@@ -76,7 +76,8 @@ func (s suite) aKeptEndIsWritten(t *testing.T) {
 	tk := InFlight(t, j)
 	attempt := task.Attempt{
 		Number: 1, StartedAt: Epoch, Decision: task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible},
-		Outcome: task.Outcome{Exit: 137, Signal: "SIGKILL", Error: task.ErrorTimeout, Duration: time.Minute},
+		Outcome: task.Outcome{Exit: 137, Signal: "SIGKILL", Error: task.ErrorTimeout, Duration: time.Minute,
+			Reply: &task.Reply{Written: 1, Status: 404}}, // it may have taken effect
 	}
 	tk.ApplyDecision(attempt, Epoch.Add(time.Hour))
 	for range 2 { // who wrote it may have died before the file was removed
