@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -42,9 +41,12 @@ func (c *serveCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	lines := render.Shared(session.NewObserver(&p.Host, &c.OutputFlags))
-	service, err := p.OpenService(context.Background(), session.ServiceOptions{
+	service, err := p.OpenService(p.Stopping(), session.ServiceOptions{
 		ServeFlags: &c.ServeFlags, WorkerFlags: &c.WorkerFlags, State: c.State, Config: &c.ConfigFlag, Lines: lines,
 	})
+	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}

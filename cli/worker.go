@@ -46,7 +46,10 @@ func (c *workerCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	p.Listen() // a signal that comes from now on ends it in order
-	queue, err := session.OpenQueue(context.Background(), &p.Host, c.State)
+	queue, err := session.OpenQueue(p.Stopping(), &p.Host, c.State)
+	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
+		return 0, nil
+	}
 	if err != nil {
 		return 0, err
 	}
