@@ -70,6 +70,9 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	in.Started()
 	out.Begin()
 	o := e.supervise(ctx, t, p, c, in.Stop)
+	if in.Ended != nil {
+		in.Ended()
+	}
 	out.End(c.Signals, &o)
 	if in.Wait != nil && mayRepeat(&t.Policy, o) {
 		in.Wait(proc.HaveOpen)

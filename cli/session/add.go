@@ -241,6 +241,9 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	read := sync.OnceValues(func() (*spool.Spool, error) {
 		input, err := w.input(p, t, lines.Warn)
 		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
+		if err == nil {
+			err = p.awaitWriter()
+		}
 		return input, err
 	})
 	earlier, replaced, err := w.queuedBefore(ctx, p, queue, t, read, lines)
@@ -308,7 +311,8 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 // idOfTaken returns the id of a new task that somebody has made due before its stdin was stored, unless it has failed.
 func (w *Wrapper) idOfTaken(ctx context.Context, queue *sqlite.Queue, t *task.Task) (string, error) {
 	now, err := queue.Find(ctx, t.ID)
-	if err == nil && now.Status == task.Failed && now.Last.Outcome.Error == task.ErrorStart {
+	if err == nil && now.Status == task.Failed &&
+		(now.Last.Outcome.Error == task.ErrorStart || now.Last.Outcome.Error == task.ErrorLocal) {
 		err = fmt.Errorf("%s has failed: it was made due before its stdin was stored\nhint: add it again", render.ShortID(t.ID))
 	}
 	if err != nil {

@@ -349,7 +349,7 @@ func (g *Journal) outlivesTheWriter(ended time.Time) bool {
 	case <-stopping:
 		return false
 	case <-time.After(time.Until(ended.Add(endsTogether))):
-		return true
+		return !stdio.Signalled(ended)
 	}
 }
 

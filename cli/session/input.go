@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec"
@@ -75,6 +76,7 @@ func (p *Host) readInput(source *stdio.Reader) (*spool.Spool, error) {
 		return nil, err
 	}
 	terminal := stdio.IsTerminal(source.File)
+	proc.NoteSignals()
 	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
 	if _, err := io.Copy(kept, source); err != nil {
 		return nil, err
@@ -97,7 +99,13 @@ func (p *Host) InputRead(source *os.File) {
 
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
 // one, too, before it takes half of an input for all of it.
-func (p *Host) awaitWriter() { time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace))) }
+func (p *Host) awaitWriter() error {
+	time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace)))
+	if stdio.Signalled(p.inputEnded) {
+		return fmt.Errorf("read the input: %w\nhint: run it again", stdio.ErrSignalled)
+	}
+	return nil
+}
 
 // argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What
 // one attempt reads from such a pipe, the next one cannot: it warns before the second.

@@ -156,7 +156,7 @@ func TestAwaitWriter(t *testing.T) {
 		} {
 			now := time.Now()
 			host := &Host{inputEnded: now.Add(-test.ended)}
-			host.awaitWriter()
+			testkit.Must(t, host.awaitWriter())
 			if got := time.Since(now); got != test.want {
 				t.Errorf("%s: got a wait of %v, want %v", name, got, test.want)
 			}

@@ -133,7 +133,9 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 	}
 	defer run.Close()
 	run.Signals = p.Listen()
-	p.awaitWriter()
+	if err := p.awaitWriter(); err != nil {
+		return runner.Result{}, err
+	}
 	return run.Resume(ctx, t)
 }
 

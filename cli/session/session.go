@@ -274,7 +274,10 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			return runner.Result{}, nil, err
 		}
 		run.Signals = p.Listen()
-		p.awaitWriter()
+		if err := p.awaitWriter(); err != nil {
+			run.Close()
+			return runner.Result{}, nil, err
+		}
 		result, err := w.start(ctx, p, journal, found, tk, run, lines)
 		run.Close()
 		if errors.Is(err, errDone) {

@@ -150,8 +150,11 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 			_ = output.Close()
 		}
 	}
-	if t.Kind == task.KindCommand && !t.RequeuedAt.IsZero() && t.Options.Capture.And("") == task.CaptureNone {
-		t.Options.Capture = task.CaptureBoth // a line has begun it, whose output went to where that ran
+	if o := &t.Options; t.Kind == task.KindCommand && !t.RequeuedAt.IsZero() { // a line may have begun it
+		if o.Capture.And("") == task.CaptureNone {
+			o.Capture = task.CaptureBoth
+		}
+		o.Output, o.OutputLimit = "", 0 // a worker passes nothing on that it would have to hold
 	}
 	host := &Host{Environ: withoutManager(c.host.Environ), Stdin: null, Stdout: output, Stderr: output, stopped: context.Background()}
 	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}

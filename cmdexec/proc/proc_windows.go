@@ -178,3 +178,6 @@ func Boot() string { return "" }
 
 // HaveOpen is not known.
 func HaveOpen(os.FileInfo) bool { return false }
+
+// harmless is empty: there are no such signals.
+var harmless []syscall.Signal

@@ -39,7 +39,7 @@ func TestReplayKillsNobodyLater(t *testing.T) {
 		testkit.Must(t, err, pipe.Close())
 		r := ReplayKept(spool.New(1, nil))
 		r.broken = errors.New("reset")
-		a := &feeding{target: stranger.Process.Pid, over: make(chan struct{})}
+		a := &feeding{target: stranger.Process.Pid, over: make(chan struct{}), done: true}
 		close(a.over)
 		r.feed(feed, a, nil)
 	}

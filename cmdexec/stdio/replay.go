@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
@@ -29,6 +30,7 @@ type ReplayedStdin struct {
 	position  int64         // how many bytes were read from the source; guarded by reading
 	mutex     sync.Mutex    // guards the fields below
 	ended     bool          // the source has no more
+	looked    bool          // whether a signal came then
 	endedAt   time.Time     // when that was seen; zero where everything was kept before
 	broken    error         // reading the source failed: no attempt gets the rest
 	unkept    error         // keeping what was read failed: no later attempt gets it
@@ -37,6 +39,7 @@ type ReplayedStdin struct {
 
 // Replay keeps what it reads from source in kept, and calls complete when that is everything.
 func Replay(source *Reader, kept *spool.Spool, complete func() error) *ReplayedStdin {
+	proc.NoteSignals()
 	return &ReplayedStdin{
 		source: source, kept: kept, complete: complete, terminal: IsTerminal(source.File), reading: make(chan struct{}, 1),
 	}
@@ -64,6 +67,12 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		return nil, err
 	}
 	a := &feeding{over: make(chan struct{}), stopped: make(chan time.Time, 1)}
+	a.end = sync.OnceValue(func() error {
+		a.mutex.Lock()
+		defer a.mutex.Unlock()
+		a.done = true
+		return r.incomplete()
+	})
 	in := &Input{File: file, Held: feed.held(), Fed: nothing}
 	in.Leave = func() {
 		if !a.ended.Load() && feed.hasReader() {
@@ -76,11 +85,13 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
 		go r.feed(feed, a, func() { in.Fed() })
 	}
+	in.Ended = func() { _ = a.end() }
 	in.Close = func() error {
+		err := a.end() // what fails later is nothing to a command that has ended by itself
 		close(a.over)
 		_, _ = feed.Close(), file.Close()
 		feed.end()
-		if err := r.incomplete(); err != nil {
+		if err != nil {
 			return r.tell(err)
 		}
 		return nil
@@ -94,12 +105,31 @@ type feeding struct {
 	over    chan struct{}  // closed when the attempt is over
 	stopped chan time.Time // when a signal asked retry to stop
 	ended   atomic.Bool    // all of the input was written
+	mutex   sync.Mutex     // guards the one below
+	done    bool           // the process has ended: its number may be that of another one
+	end     func() error   // notes that; the error of its input until then
 	reads   bool           // it has read the source, and not only what was kept
+}
+
+// kill kills the attempt. Where that has ended, it waits until the attempt is over: what it has left sees no end of the
+// input before.
+func (a *feeding) kill() {
+	a.mutex.Lock()
+	done := a.done
+	if !done {
+		kill(a.target)
+	}
+	a.mutex.Unlock()
+	if done {
+		<-a.over
+	}
 }
 
 const (
 	// EndGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
 	EndGrace = 20 * time.Millisecond
+	// signalGrace is how long a writer may take to end that has got a signal.
+	signalGrace = 100 * time.Millisecond
 	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
 	readGrace = time.Minute
 )
@@ -183,12 +213,16 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
+			if r.isSignalled() {
+				a.kill()
+				return
+			}
 			a.ended.Store(true)
 			if r.isCutOff(a) { // half of an input: the command must not see its end
 				select {
 				case <-a.over:
 				case <-time.After(readGrace):
-					kill(a.target)
+					a.kill()
 				}
 				return
 			}
@@ -197,15 +231,34 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 		case errors.Is(err, os.ErrClosed):
 			return
 		case err != nil:
-			select {
-			case <-a.over: // its number may be that of another process by now
-			default:
-				kill(a.target)
-			}
+			a.kill()
 			return
 		}
 		offset += int64(n)
 	}
+}
+
+// isSignalled reports whether a pipe has ended about when a signal came that ends who does not handle it, and that does
+// not end this run: batch systems send one to all of a job. Then no attempt gets what may be half of an input.
+func (r *ReplayedStdin) isSignalled() bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.looked || r.endedAt.IsZero() {
+		return errors.Is(r.broken, ErrSignalled)
+	}
+	time.Sleep(time.Until(r.endedAt.Add(EndGrace)))
+	if r.looked = true; Signalled(r.endedAt) {
+		r.broken = ErrSignalled
+	}
+	return r.broken != nil
+}
+
+// ErrSignalled is the error of an input that has ended with a signal to this process.
+var ErrSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
+
+// Signalled reports whether such a signal came when an input ended. It is called EndGrace after that.
+func Signalled(ended time.Time) bool {
+	return !ended.IsZero() && proc.Signalled(ended.Add(-signalGrace), ended.Add(EndGrace))
 }
 
 // isCutOff reports whether a pipe has ended after a signal to retry, or a moment before: timeout(1), a CI and the keys

@@ -25,6 +25,7 @@ type Input struct {
 	Held    []uintptr    // what a guard holds, in this order, lest the input ends with retry; nil: there is none
 	Fed     func()       // called when all of the input was written to a pipe of ours
 	Started func()       // must be called when the process has been started
+	Ended   func()       // called when the process has ended, before its output is read to the end; nil: it need not be
 	Leave   func()       // called before Close where the command has ended by itself; nil: it need not be
 	Stop    func()       // called when a signal asks retry to stop, before the command gets that; nil: it need not be
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead

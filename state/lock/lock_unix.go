@@ -166,7 +166,13 @@ func (o *Owners) Queue(ctx context.Context) (done func()) {
 	granted := make(chan struct{})
 	go func() {
 		defer close(granted)
-		_ = o.lock(unix.F_SETLKW, unix.F_WRLCK, queueLock)
+		o.mutex.Lock()
+		fd, closed := o.file.Fd(), o.closed
+		o.mutex.Unlock()
+		for !closed {
+			wanted := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: queueLock, Len: 1}
+			closed = !errors.Is(unix.FcntlFlock(fd, unix.F_SETLKW, &wanted), unix.EINTR)
+		}
 	}()
 	select {
 	case <-granted:

@@ -108,10 +108,13 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now ti
 }
 
 // nestedIn selects the numbers of the unfinished tasks that the attempts of a task ?1 have made, and those of others in
-// it that have ended since its last requeue, ?2. What was queued was handed over.
+// it that have ended since a time ?2. What was queued was handed over.
 const nestedIn = `WITH RECURSIVE up (number, outer, ended) AS (
 	SELECT number, parent, NULL FROM tasks
-		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL
+		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL` + upToOuter
+
+// upToOuter is the rest of a query that begins with the number and the parent of nested tasks.
+const upToOuter = `
 	UNION SELECT up.number, t.parent, t.finished_at FROM up JOIN tasks t ON t.id = up.outer
 		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
 	SELECT number FROM up WHERE outer = ?1 AND (ended IS NULL OR ended >= ?2)`
@@ -139,11 +142,11 @@ func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now ti
 // Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
 // processes running: a group of its own for each.
 func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, err error) {
-	const query = `WHERE t.number IN (` + nestedIn + `) OR t.number IN (
-		SELECT number FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent = ?1
-		UNION ALL SELECT number FROM tasks WHERE status = 'CANCELLED' AND finished_at >= ?3 AND finished_at IS NOT NULL
-			AND NOT (once AND status = 'SUCCEEDED') AND parent = ?1)`
-	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.RequeuedAt.UnixMicro(), t.Last.StartedAt.UnixMicro())
+	const query = `WHERE t.number IN (WITH RECURSIVE up (number, outer, ended) AS (
+		SELECT number, parent, NULL FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent IS NOT NULL
+		UNION ALL SELECT number, parent, NULL FROM tasks WHERE status = 'CANCELLED' AND finished_at >= ?2
+			AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED') AND parent IS NOT NULL` + upToOuter + `)`
+	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.Last.StartedAt.UnixMicro())
 	for _, n := range nested {
 		if n.Last.CutOff() {
 			left = append(left, n)
@@ -193,7 +196,11 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		if owned, err := j.owners.Acquire(t.Number); err != nil || !owned {
 			return cmp.Or(err, state.ErrOwned)
 		}
-		return j.requeue(c, t, now, task.QueueShared)
+		queue := task.QueueShared
+		if forReply(t) {
+			queue = task.QueueNone
+		}
+		return j.requeue(c, t, now, queue)
 	})
 }
 

@@ -1,0 +1,44 @@
+package proc
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"time"
+)
+
+// noted are the times at which a signal came that ends a process which does not handle it, but neither retry nor its
+// run: batch systems send such signals to all processes of a job.
+var noted struct {
+	sync.Mutex
+	times []time.Time
+}
+
+// NoteSignals begins to note such signals. What has written an input may be ended by one.
+var NoteSignals = sync.OnceFunc(func() {
+	signals := make(chan os.Signal, 8)
+	for _, sig := range harmless {
+		if !InheritedIgnored(sig) {
+			signal.Notify(signals, sig)
+		}
+	}
+	go func() {
+		for range signals {
+			noted.Lock()
+			noted.times = append(noted.times[max(0, len(noted.times)-100):], time.Now())
+			noted.Unlock()
+		}
+	}()
+})
+
+// Signalled reports whether one was noted in a time.
+func Signalled(from, to time.Time) bool {
+	noted.Lock()
+	defer noted.Unlock()
+	for _, at := range noted.times {
+		if !at.Before(from) && !at.After(to) {
+			return true
+		}
+	}
+	return false
+}
