@@ -270,13 +270,17 @@ func (g *Journal) keeps(t *task.Task, input *spool.Spool) (bool, error) {
 // replayedStdin keeps stdin for the other attempts: with a journal in a file beside it, so that a resume finds it;
 // without one in memory as long as it is small, then in a temporary file.
 func (g *Journal) replayedStdin(t *task.Task, own *stdio.Reader) (*stdio.ReplayedStdin, func()) {
+	proc.NoteSignals()
 	if g.Journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
-		return stdio.Replay(own, kept, nil), func() { _ = kept.Close() }
+		stdin := stdio.Replay(own, kept, nil)
+		stdin.Signalled = proc.Signalled
+		return stdin, func() { _ = kept.Close() }
 	}
 	file := &inputFile{journal: g, task: t}
 	kept := spool.New(0, file.create)
 	stdin := stdio.Replay(own, kept, file.complete)
+	stdin.Signalled = proc.Signalled
 	return stdin, func() {
 		if !t.Status.Finished() {
 			stdin.Wait() // a resume needs it
@@ -349,7 +353,7 @@ func (g *Journal) outlivesTheWriter(ended time.Time) bool {
 	case <-stopping:
 		return false
 	case <-time.After(time.Until(ended.Add(endsTogether))):
-		return !stdio.Signalled(ended)
+		return !signalled(ended)
 	}
 }
 

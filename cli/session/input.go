@@ -97,11 +97,16 @@ func (p *Host) InputRead(source *os.File) {
 	}
 }
 
+// signalled reports whether a signal that ends who does not handle it came when an input ended. Call it EndGrace later.
+func signalled(ended time.Time) bool {
+	return !ended.IsZero() && proc.Signalled(ended.Add(-stdio.SignalGrace), ended.Add(stdio.EndGrace))
+}
+
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
 // one, too, before it takes half of an input for all of it.
 func (p *Host) awaitWriter() error {
 	time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace)))
-	if stdio.Signalled(p.inputEnded) {
+	if signalled(p.inputEnded) {
 		return fmt.Errorf("read the input: %w\nhint: run it again", stdio.ErrSignalled)
 	}
 	return nil

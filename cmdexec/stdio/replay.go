@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
 )
@@ -19,6 +18,8 @@ import (
 // what comes, and keeps it for the next attempt.
 type ReplayedStdin struct {
 	Lost func(error) // called where an attempt cannot have its stdin, or gets a part of it; may be nil
+	// Signalled reports whether a signal came in a time that ends who does not handle it. nil: nobody knows.
+	Signalled func(from, to time.Time) bool
 
 	source   *Reader // nil if everything is kept already
 	kept     *spool.Spool
@@ -39,7 +40,6 @@ type ReplayedStdin struct {
 
 // Replay keeps what it reads from source in kept, and calls complete when that is everything.
 func Replay(source *Reader, kept *spool.Spool, complete func() error) *ReplayedStdin {
-	proc.NoteSignals()
 	return &ReplayedStdin{
 		source: source, kept: kept, complete: complete, terminal: IsTerminal(source.File), reading: make(chan struct{}, 1),
 	}
@@ -128,8 +128,8 @@ func (a *feeding) kill() {
 const (
 	// EndGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
 	EndGrace = 20 * time.Millisecond
-	// signalGrace is how long a writer may take to end that has got a signal.
-	signalGrace = 100 * time.Millisecond
+	// SignalGrace is how long a writer may take to end that has got a signal.
+	SignalGrace = 100 * time.Millisecond
 	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
 	readGrace = time.Minute
 )
@@ -243,11 +243,11 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 func (r *ReplayedStdin) isSignalled() bool {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.looked || r.endedAt.IsZero() {
+	if r.looked || r.endedAt.IsZero() || r.Signalled == nil {
 		return errors.Is(r.broken, ErrSignalled)
 	}
 	time.Sleep(time.Until(r.endedAt.Add(EndGrace)))
-	if r.looked = true; Signalled(r.endedAt) {
+	if r.looked = true; r.Signalled(r.endedAt.Add(-SignalGrace), r.endedAt.Add(EndGrace)) {
 		r.broken = ErrSignalled
 	}
 	return r.broken != nil
@@ -255,11 +255,6 @@ func (r *ReplayedStdin) isSignalled() bool {
 
 // ErrSignalled is the error of an input that has ended with a signal to this process.
 var ErrSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
-
-// Signalled reports whether such a signal came when an input ended. It is called EndGrace after that.
-func Signalled(ended time.Time) bool {
-	return !ended.IsZero() && proc.Signalled(ended.Add(-signalGrace), ended.Add(EndGrace))
-}
 
 // isCutOff reports whether a pipe has ended after a signal to retry, or a moment before: timeout(1), a CI and the keys
 // of a terminal send that to the writer, too, which may take its time to end.
