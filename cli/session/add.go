@@ -166,7 +166,7 @@ func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue
 			return nil, nil, err
 		}
 	case earlier.Queue == task.QueueWorker && earlier.KeepsInput():
-		if err := w.storedInput(queue, earlier); err != nil {
+		if err := inputStored(queue, earlier); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -220,8 +220,8 @@ func (w *Wrapper) sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read fu
 	return nil
 }
 
-// storedInput returns an error where the stdin of a queued task is not there: it is being stored, or was lost.
-func (w *Wrapper) storedInput(queue *sqlite.Queue, earlier *task.Task) error {
+// inputStored returns an error where the stdin of a queued task is not there: it is being stored, or was lost.
+func inputStored(queue *sqlite.Queue, earlier *task.Task) error {
 	file, err := queue.Input(earlier)
 	if err == nil {
 		return file.Close()
@@ -298,7 +298,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	}
 	waits, err := queue.Reschedule(ctx, t.Number, due)
 	if err == nil && !waits {
-		return w.idOfTaken(ctx, queue, t)
+		return idOfTaken(ctx, queue, t)
 	}
 	if err != nil { // it is there: nobody is to add it again
 		err = fmt.Errorf("it is in the queue, and due in an hour, since that could not be changed: %w"+
@@ -309,7 +309,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 }
 
 // idOfTaken returns the id of a new task that somebody has made due before its stdin was stored, unless it has failed.
-func (w *Wrapper) idOfTaken(ctx context.Context, queue *sqlite.Queue, t *task.Task) (string, error) {
+func idOfTaken(ctx context.Context, queue *sqlite.Queue, t *task.Task) (string, error) {
 	now, err := queue.Find(ctx, t.ID)
 	if err == nil && now.Status == task.Failed &&
 		(now.Last.Outcome.Error == task.ErrorStart || now.Last.Outcome.Error == task.ErrorLocal) {

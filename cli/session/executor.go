@@ -200,7 +200,8 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 			return nil, nil, fmt.Errorf("stdin: %w", err)
 		}
 		stdin, done := g.replayedStdin(t, source)
-		stdin.Lost = lost
+		proc.NoteSignals()
+		stdin.Lost, stdin.Signalled = lost, signalled
 		return stdin, done, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
 		return stdio.NullStdin{}, func() {}, nil
@@ -270,17 +271,13 @@ func (g *Journal) keeps(t *task.Task, input *spool.Spool) (bool, error) {
 // replayedStdin keeps stdin for the other attempts: with a journal in a file beside it, so that a resume finds it;
 // without one in memory as long as it is small, then in a temporary file.
 func (g *Journal) replayedStdin(t *task.Task, own *stdio.Reader) (*stdio.ReplayedStdin, func()) {
-	proc.NoteSignals()
 	if g.Journal == nil {
 		kept := spool.New(spool.MemoryLimit, g.temporary)
-		stdin := stdio.Replay(own, kept, nil)
-		stdin.Signalled = proc.Signalled
-		return stdin, func() { _ = kept.Close() }
+		return stdio.Replay(own, kept, nil), func() { _ = kept.Close() }
 	}
 	file := &inputFile{journal: g, task: t}
 	kept := spool.New(0, file.create)
 	stdin := stdio.Replay(own, kept, file.complete)
-	stdin.Signalled = proc.Signalled
 	return stdin, func() {
 		if !t.Status.Finished() {
 			stdin.Wait() // a resume needs it

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,9 +98,10 @@ func (p *Host) InputRead(source *os.File) {
 	}
 }
 
-// signalled reports whether a signal that ends who does not handle it came when an input ended. Call it EndGrace later.
+// signalled reports, EndGrace after the end of an input, whether a signal may have ended its writer that this process
+// outlives.
 func signalled(ended time.Time) bool {
-	return !ended.IsZero() && proc.Signalled(ended.Add(-stdio.SignalGrace), ended.Add(stdio.EndGrace))
+	return proc.Signalled(ended.Add(-endsTogether), ended.Add(stdio.EndGrace))
 }
 
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
@@ -107,7 +109,8 @@ func signalled(ended time.Time) bool {
 func (p *Host) awaitWriter() error {
 	time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace)))
 	if signalled(p.inputEnded) {
-		return fmt.Errorf("read the input: %w\nhint: run it again", stdio.ErrSignalled)
+		return errors.New("a signal came as the writer of the input ended, which may have ended that, too" +
+			"\nhint: run it again")
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec/request"
@@ -107,6 +109,7 @@ func TestSignalAfterTheEndOfABody(t *testing.T) {
 
 // What ends retry add a moment after the writer leaves no task that a worker would run with a part of its stdin.
 func TestAddOutlivesTheWriter(t *testing.T) {
+	proc.NoteSignals() // not in the bubble, which it would outlive
 	tests := []struct {
 		name   string
 		source *os.File
@@ -132,6 +135,36 @@ func TestAddOutlivesTheWriter(t *testing.T) {
 			}
 			testkit.Must(t, queue.Close())
 		})
+	}
+}
+
+// A task that somebody made due before its stdin was stored has failed, and is not acknowledged.
+func TestAddOfWhatHasFailedMeanwhile(t *testing.T) {
+	for _, test := range []struct {
+		status task.Status
+		class  task.ErrorClass
+		added  bool
+	}{
+		{task.Failed, task.ErrorStart, false}, {task.Failed, task.ErrorLocal, false},
+		{task.Failed, "", true}, {task.Succeeded, "", true}, {task.Cancelled, "", true},
+	} {
+		dir := t.TempDir()
+		queue, err := OpenQueue(t.Context(), testHost(), dir)
+		testkit.Must(t, err)
+		tk := newTask("cat")
+		tk.Queue = task.QueueWorker
+		_, err = queue.Add(t.Context(), []*task.Task{tk})
+		testkit.Must(t, err)
+		db, err := sql.Open("sqlite3", filepath.Join(dir, "journal.db"))
+		testkit.Must(t, err)
+		_, err = db.Exec("UPDATE tasks SET status = ?, finished_at = 1, attempt_count = 1", string(test.status))
+		_, err2 := db.Exec(`INSERT INTO attempts (task, number, started_at, exit, error, decision)
+			VALUES (1, 1, 1, 125, nullif(?, ''), 'failed')`, string(test.class))
+		testkit.Must(t, err, err2, db.Close())
+		if id, err := idOfTaken(t.Context(), queue, tk); (err == nil) != test.added || (id == tk.ID) != test.added {
+			t.Errorf("%s %s: got %q, %v, want the id: %v", test.status, test.class, id, err, test.added)
+		}
+		testkit.Must(t, queue.Close())
 	}
 }
 

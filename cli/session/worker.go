@@ -150,11 +150,8 @@ func (c *Carrier) prepare(t *task.Task) (e *worker.Execution, err error) {
 			_ = output.Close()
 		}
 	}
-	if o := &t.Options; t.Kind == task.KindCommand && !t.RequeuedAt.IsZero() { // a line may have begun it
-		if o.Capture.And("") == task.CaptureNone {
-			o.Capture = task.CaptureBoth
-		}
-		o.Output, o.OutputLimit = "", 0 // a worker passes nothing on that it would have to hold
+	if o := &t.Options; t.Kind == task.KindCommand && !t.RequeuedAt.IsZero() { // a line may have begun it, and not add
+		o.Capture, o.Output, o.OutputLimit = task.CaptureBoth, "", 0
 	}
 	host := &Host{Environ: withoutManager(c.host.Environ), Stdin: null, Stdout: output, Stderr: output, stopped: context.Background()}
 	journal := &Journal{Journal: c.queue.Journal, warn: c.lines.Warn}

@@ -179,5 +179,5 @@ func Boot() string { return "" }
 // HaveOpen is not known.
 func HaveOpen(os.FileInfo) bool { return false }
 
-// harmless is empty: there are no such signals.
-var harmless []syscall.Signal
+// outlived is empty: there are no such signals.
+var outlived []syscall.Signal

@@ -326,7 +326,7 @@ func (p *Process) SaveTerminal() (restore func()) {
 	}
 }
 
-// harmless are the signals that Go's runtime ignores where nobody asks for them, and those that are only passed on.
-var harmless = []syscall.Signal{
+// outlived are the signals that Go's runtime ignores where nobody asks for them, and those that are only passed on.
+var outlived = []syscall.Signal{
 	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGXCPU, syscall.SIGIO,
 }

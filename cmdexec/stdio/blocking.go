@@ -41,20 +41,21 @@ var errTruncated = errors.New("it is a socket of messages, and one is too long t
 
 // Reader reads one of retry's own streams to its end, once.
 type Reader struct {
-	File *os.File
-	own  bool  // it reads a file at an offset of its own, and leaves that of the file to others
-	at   int64 // that offset
+	File     *os.File
+	messages bool  // it is a socket that keeps messages apart
+	own      bool  // it reads a file at an offset of its own, and leaves that of the file to others
+	at       int64 // that offset
 }
 
 // NewReader returns a reader that moves the offset of a file.
-func NewReader(f *os.File) *Reader { return &Reader{File: f} }
+func NewReader(f *os.File) *Reader { return &Reader{File: f, messages: hasMessages(f)} }
 
 // Read implements io.Reader.
 func (r *Reader) Read(p []byte) (int, error) {
-	if !r.own {
-		if hasMessages(r.File) {
-			return receive(r.File, p)
-		}
+	switch {
+	case r.messages:
+		return receive(r.File, p)
+	case !r.own:
 		return Blocking{r.File}.Read(p)
 	}
 	n, err := r.File.ReadAt(p, r.at)

@@ -18,8 +18,9 @@ import (
 // what comes, and keeps it for the next attempt.
 type ReplayedStdin struct {
 	Lost func(error) // called where an attempt cannot have its stdin, or gets a part of it; may be nil
-	// Signalled reports whether a signal came in a time that ends who does not handle it. nil: nobody knows.
-	Signalled func(from, to time.Time) bool
+	// Signalled reports, EndGrace after the end of a pipe, whether a signal that retry outlives may have ended its writer.
+	// nil: nobody knows.
+	Signalled func(ended time.Time) bool
 
 	source   *Reader // nil if everything is kept already
 	kept     *spool.Spool
@@ -31,7 +32,6 @@ type ReplayedStdin struct {
 	position  int64         // how many bytes were read from the source; guarded by reading
 	mutex     sync.Mutex    // guards the fields below
 	ended     bool          // the source has no more
-	looked    bool          // whether a signal came then
 	endedAt   time.Time     // when that was seen; zero where everything was kept before
 	broken    error         // reading the source failed: no attempt gets the rest
 	unkept    error         // keeping what was read failed: no later attempt gets it
@@ -105,9 +105,9 @@ type feeding struct {
 	over    chan struct{}  // closed when the attempt is over
 	stopped chan time.Time // when a signal asked retry to stop
 	ended   atomic.Bool    // all of the input was written
-	mutex   sync.Mutex     // guards the one below
+	mutex   sync.Mutex     // guards done
 	done    bool           // the process has ended: its number may be that of another one
-	end     func() error   // notes that; the error of its input until then
+	end     func() error   // notes that, and returns the error of its input until then
 	reads   bool           // it has read the source, and not only what was kept
 }
 
@@ -128,8 +128,6 @@ func (a *feeding) kill() {
 const (
 	// EndGrace is how long the end of a pipe is held back: what stops retry may have ended the writer a moment before.
 	EndGrace = 20 * time.Millisecond
-	// SignalGrace is how long a writer may take to end that has got a signal.
-	SignalGrace = 100 * time.Millisecond
 	// readGrace is how long a command may go on to read that has been asked to stop, before it is killed.
 	readGrace = time.Minute
 )
@@ -213,12 +211,14 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			if r.isSignalled() {
+			endedAt := r.awaitGrace(a)
+			if !endedAt.IsZero() && r.Signalled != nil && r.Signalled(endedAt) {
+				r.breakOff(errSignalled)
 				a.kill()
 				return
 			}
 			a.ended.Store(true)
-			if r.isCutOff(a) { // half of an input: the command must not see its end
+			if a.isCutOff(endedAt) { // half of an input: the command must not see its end
 				select {
 				case <-a.over:
 				case <-time.After(readGrace):
@@ -238,43 +238,40 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 	}
 }
 
-// isSignalled reports whether a pipe has ended about when a signal came that ends who does not handle it, and that does
-// not end this run: batch systems send one to all of a job. Then no attempt gets what may be half of an input.
-func (r *ReplayedStdin) isSignalled() bool {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if r.looked || r.endedAt.IsZero() || r.Signalled == nil {
-		return errors.Is(r.broken, ErrSignalled)
-	}
-	time.Sleep(time.Until(r.endedAt.Add(EndGrace)))
-	if r.looked = true; r.Signalled(r.endedAt.Add(-SignalGrace), r.endedAt.Add(EndGrace)) {
-		r.broken = ErrSignalled
-	}
-	return r.broken != nil
-}
+// errSignalled is the error of a pipe that has ended with a signal to all of a job, as batch systems send one: it may be
+// half of an input.
+var errSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
 
-// ErrSignalled is the error of an input that has ended with a signal to this process.
-var ErrSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
-
-// isCutOff reports whether a pipe has ended after a signal to retry, or a moment before: timeout(1), a CI and the keys
-// of a terminal send that to the writer, too, which may take its time to end.
-func (r *ReplayedStdin) isCutOff(a *feeding) bool {
+// awaitGrace returns when a pipe has ended, EndGrace after that or when the attempt is over; zero for what is no pipe.
+func (r *ReplayedStdin) awaitGrace(a *feeding) time.Time {
 	r.mutex.Lock()
 	endedAt := r.endedAt
 	r.mutex.Unlock()
-	if endedAt.IsZero() {
-		return false
+	if !endedAt.IsZero() {
+		select {
+		case <-a.over:
+		case <-time.After(time.Until(endedAt.Add(EndGrace))):
+		}
 	}
-	select {
-	case <-a.over:
-	case <-time.After(time.Until(endedAt.Add(EndGrace))):
-	}
+	return endedAt
+}
+
+// isCutOff reports whether a pipe has ended after a signal to retry, or a moment before: timeout(1), a CI and the keys
+// of a terminal send that to the writer, too, which may take its time to end.
+func (a *feeding) isCutOff(endedAt time.Time) bool {
 	select {
 	case at := <-a.stopped:
-		return at.Sub(endedAt) < EndGrace
+		return !endedAt.IsZero() && at.Sub(endedAt) < EndGrace
 	default:
 		return false
 	}
+}
+
+// breakOff keeps the rest of the input from every attempt.
+func (r *ReplayedStdin) breakOff(err error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.broken = err
 }
 
 // next reads what follows offset: from the kept bytes, or at their end from the source. The feed of an earlier attempt
@@ -324,9 +321,7 @@ func (r *ReplayedStdin) readKept(p []byte, offset int64) (int, error) {
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF // somebody has truncated the file
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.broken = err
+	r.breakOff(err)
 	return 0, err
 }
 

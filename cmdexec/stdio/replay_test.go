@@ -77,7 +77,7 @@ func TestIsCutOff(t *testing.T) {
 		if !test.stopped.IsZero() {
 			a.stopped <- test.stopped
 		}
-		if got := r.isCutOff(a); got != test.want {
+		if got := a.isCutOff(r.awaitGrace(a)); got != test.want {
 			t.Errorf("%s: got %v, want %v", name, got, test.want)
 		}
 	}

@@ -110,7 +110,7 @@ func (o *Owners) Release(number int64) error {
 }
 
 func (o *Owners) lock(command int, kind int16, number int64) error {
-	return fcntl(o.file, command, &unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: number, Len: 1})
+	return fcntl(o.file.Fd(), command, &unix.Flock_t{Type: kind, Whence: io.SeekStart, Start: number, Len: 1})
 }
 
 // Owner returns the other process that owns a number; 0 if none does.
@@ -138,7 +138,7 @@ func Blocker(path string, write bool, start, length int64) (pid int, err error) 
 
 // holder returns the process whose lock conflicts with the wanted one.
 func holder(f *os.File, wanted unix.Flock_t) (pid int, err error) {
-	err = fcntl(f, unix.F_GETLK, &wanted)
+	err = fcntl(f.Fd(), unix.F_GETLK, &wanted)
 	switch {
 	case err != nil || wanted.Type == unix.F_UNLCK:
 		return 0, err
@@ -148,9 +148,9 @@ func holder(f *os.File, wanted unix.Flock_t) (pid int, err error) {
 	return int(wanted.Pid), nil
 }
 
-func fcntl(f *os.File, command int, lock *unix.Flock_t) error {
+func fcntl(fd uintptr, command int, lock *unix.Flock_t) error {
 	for {
-		if err := unix.FcntlFlock(f.Fd(), command, lock); !errors.Is(err, unix.EINTR) {
+		if err := unix.FcntlFlock(fd, command, lock); !errors.Is(err, unix.EINTR) {
 			return err
 		}
 	}
@@ -169,9 +169,8 @@ func (o *Owners) Queue(ctx context.Context) (done func()) {
 		o.mutex.Lock()
 		fd, closed := o.file.Fd(), o.closed
 		o.mutex.Unlock()
-		for !closed {
-			wanted := unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: queueLock, Len: 1}
-			closed = !errors.Is(unix.FcntlFlock(fd, unix.F_SETLKW, &wanted), unix.EINTR)
+		if !closed {
+			_ = fcntl(fd, unix.F_SETLKW, &unix.Flock_t{Type: unix.F_WRLCK, Whence: io.SeekStart, Start: queueLock, Len: 1})
 		}
 	}()
 	select {

@@ -107,13 +107,13 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now ti
 	return j.cancelNested(ctx, t, before, now, status == task.Cancelled)
 }
 
-// nestedIn selects the numbers of the unfinished tasks that the attempts of a task ?1 have made, and those of others in
-// it that have ended since a time ?2. What was queued was handed over.
+// nestedIn selects the numbers of the unfinished tasks that ran inside a task ?1, however deep: those in between have ended
+// since a time ?2. What was queued was handed over.
 const nestedIn = `WITH RECURSIVE up (number, outer, ended) AS (
 	SELECT number, parent, NULL FROM tasks
 		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL` + upToOuter
 
-// upToOuter is the rest of a query that begins with the number and the parent of nested tasks.
+// upToOuter is the rest of such a query, which has begun with the numbers and the parents of the tasks to look at.
 const upToOuter = `
 	UNION SELECT up.number, t.parent, t.finished_at FROM up JOIN tasks t ON t.id = up.outer
 		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
@@ -248,7 +248,7 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 	return err
 }
 
-// unfinishedIn returns the numbers of the unfinished tasks that were made in one before that had ended.
+// unfinishedIn returns the numbers of the unfinished tasks that ran inside one, and were made before that had ended.
 func (j *Journal) unfinishedIn(c *conn.Conn, t *task.Task) (nested []int64, err error) {
 	const query = "SELECT number FROM tasks WHERE number IN (" + nestedIn + ") AND created_at <= ?3"
 	args := []any{t.ID, t.RequeuedAt.UnixMicro(), t.FinishedAt.UnixMicro()}

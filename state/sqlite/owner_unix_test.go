@@ -329,6 +329,7 @@ func TestCancelNested(t *testing.T) {
 	deeper := nest(lost, "")
 	kept := nest(outer, "step")
 	ended := nest(outer, "")
+	within := nest(ended, "")
 	must(t, recorded(j, ended, exit(0), succeeded, epoch))
 	stranger := inFlight(t, j)
 	living := nest(outer, "")
@@ -342,10 +343,17 @@ func TestCancelNested(t *testing.T) {
 	must(t, j.CancelNested(t.Context(), outer, later.CreatedAt, epoch))
 	for tk, want := range map[*task.Task]task.Status{
 		outer: task.InFlight, lost: task.Cancelled, deeper: task.Cancelled, kept: task.InFlight,
-		ended: task.Succeeded, stranger: task.InFlight, living: task.InFlight, later: task.InFlight,
+		ended: task.Succeeded, within: task.Cancelled, stranger: task.InFlight, living: task.InFlight, later: task.InFlight,
 	} {
 		if got := stored(t, j, tk.ID).Status; got != want {
 			t.Errorf("task %d is %s, not %s", tk.Number, got, want)
+		}
+	}
+	left, err := j.Nested(t.Context(), stored(t, j, outer.ID))
+	must(t, err)
+	for _, tk := range []*task.Task{lost, deeper, within} {
+		if !slices.ContainsFunc(left, func(n *task.Task) bool { return n.ID == tk.ID }) {
+			t.Errorf("task %d is not among what may have left something", tk.Number)
 		}
 	}
 	must(t, j.CancelNested(t.Context(), outer, time.Time{}, epoch))

@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// noted are the times at which a signal came that ends a process which does not handle it, but neither retry nor its
-// run: batch systems send such signals to all processes of a job.
+// noted are the times at which a signal came that this process outlives, and that ends one which does not handle it:
+// batch systems send such signals to all processes of a job.
 var noted struct {
 	sync.Mutex
 	times []time.Time
 }
 
-// NoteSignals begins to note such signals. What has written an input may be ended by one.
+// NoteSignals begins to note such signals, since one may end what writes an input.
 var NoteSignals = sync.OnceFunc(func() {
 	signals := make(chan os.Signal, 8)
-	for _, sig := range harmless {
+	for _, sig := range outlived {
 		if !InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}
@@ -31,7 +31,7 @@ var NoteSignals = sync.OnceFunc(func() {
 	}()
 })
 
-// Signalled reports whether one was noted in a time.
+// Signalled reports whether one was noted between two times.
 func Signalled(from, to time.Time) bool {
 	noted.Lock()
 	defer noted.Unlock()
