@@ -191,7 +191,7 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 	if s.stop != nil && c.Started != nil {
 		left, err := proc.Survivors{}.Find(t, task.Attempt{Number: c.Number, Process: p.Token()})
 		if left == "" && err == nil {
-			c.Started(proc.NothingLeft) // so that a resume can go on wherever it runs
+			_ = c.Started(proc.NothingLeft) // so that a resume can go on wherever it runs
 		}
 	}
 	o := p.Reap()
@@ -212,20 +212,28 @@ func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process,
 // write: for them it is only noted.
 const announceAfter = 10 * time.Millisecond
 
-// announce calls started with the token after a delay. The caller must call cancel before the process is reaped; it
-// waits for a call that has begun.
-func announce(token func() string, started func(string)) (cancel func()) {
+// announceAgain is the time between two tries to store a token.
+const announceAgain = time.Second
+
+// announce calls started with the token after a delay, and again until that has stored it. The caller must call cancel
+// before the process is reaped; it waits for a call that has begun.
+func announce(token func() string, started func(string) bool) (cancel func()) {
 	if started == nil {
 		return func() {}
 	}
-	done := make(chan struct{})
+	done, ended := make(chan struct{}), make(chan struct{})
 	timer := time.AfterFunc(announceAfter, func() {
 		defer close(done)
-		if text := token(); text != "" {
-			started(text)
+		for text := token(); text != "" && !started(text); {
+			select {
+			case <-time.After(announceAgain):
+			case <-ended:
+				return
+			}
 		}
 	})
 	return func() {
+		close(ended)
 		if !timer.Stop() {
 			<-done
 		}

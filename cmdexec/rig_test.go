@@ -39,7 +39,7 @@ type rig struct {
 	number   int
 	signals  chan os.Signal
 	starting func(string)
-	started  func(process string)
+	started  func(process string) bool
 	stdin    *os.File // the other end of the command's stdin, which stays open as long as the test runs
 	stdout   *bufio.Reader
 	reader   *os.File // what stdout reads

@@ -594,6 +594,23 @@ func TestConnectionThatWasReset(t *testing.T) {
 	}
 }
 
+// A connection that was reset is not an empty one: a resume must not take it for that.
+func TestSourceOfAConnection(t *testing.T) {
+	for _, reset := range []bool{true, false} {
+		read, write := connection(t)
+		if reset {
+			testkit.Must(t, write.(*net.TCPConn).SetLinger(0))
+		}
+		testkit.Must(t, write.Close())
+		_, err := unix.Poll([]unix.PollFd{{Fd: int32(read.Fd()), Events: unix.POLLIN}}, 10_000)
+		testkit.Must(t, err)
+		if got := inherit(t, read).Source(); got.Pipe != reset {
+			t.Errorf("reset %v: got %+v, want a stream after a reset alone", reset, got)
+		}
+		_ = read.Close()
+	}
+}
+
 // A terminal that was closed is an empty input from then on.
 func TestTerminalThatWasClosed(t *testing.T) {
 	master, terminal, err := pty.Open()

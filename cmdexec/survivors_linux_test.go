@@ -27,7 +27,10 @@ import (
 // tokens returns a channel that gets the tokens of the attempt.
 func (r *rig) tokens() <-chan string {
 	tokens := make(chan string, 10)
-	r.started = func(process string) { tokens <- process }
+	r.started = func(process string) bool {
+		tokens <- process
+		return true
+	}
 	return tokens
 }
 
@@ -71,8 +74,10 @@ type token struct {
 }
 
 const (
-	sleeper  = `sh -c 'echo $$; exec sleep 60' &`
-	stubborn = `sh -c 'trap "" TERM; echo $$; exec sleep 60' &`
+	sleeper = `sh -c 'echo $$; exec sleep 60' &`
+	// Where the group of an orphan has a stopped member and PID 1 has the session of both, as in a small virtual machine,
+	// Linux sends HUP to the whole group when the orphan ends.
+	stubborn = `sh -c 'trap "" HUP TERM; echo $$; exec sleep 60' &`
 	daemon   = `setsid sh -c 'echo $$; exec sleep 60' &`
 	bare     = `env -i sh -c 'echo $$; exec sleep 60' &` // nothing tells whose it is but its group
 	timed    = `timeout 60 ` + sleeper                   // two processes in a group of their own
@@ -500,23 +505,26 @@ func ignoresTERM(t *testing.T, pid int) bool {
 	return false
 }
 
-// An attempt that ends before announceAfter is only noted.
+// An attempt that ends before announceAfter is only noted. What could not be stored is tried again until the end.
 func TestAnnounce(t *testing.T) {
 	token := func() string { return "token" }
 	for name, tt := range map[string]struct {
-		runs  time.Duration
-		calls int32
+		runs     time.Duration
+		failures int32
+		calls    int32
 	}{
-		"short":  {runs: announceAfter - 1},
-		"longer": {runs: announceAfter + 1, calls: 1},
-		"long":   {runs: time.Hour, calls: 1},
+		"short":                     {runs: announceAfter - 1},
+		"longer":                    {runs: announceAfter + 1, calls: 1},
+		"long":                      {runs: 9 * time.Hour, calls: 1},
+		"long, stored at last":      {runs: 9 * time.Hour, failures: 2, calls: 3},
+		"ended before it is stored": {runs: 90 * time.Minute, failures: 9, calls: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var calls atomic.Int32
-				cancel := announce(token, func(string) {
+				cancel := announce(token, func(string) bool {
 					time.Sleep(time.Hour) // as a busy journal does
-					calls.Add(1)
+					return calls.Add(1) > tt.failures
 				})
 				time.Sleep(tt.runs)
 				cancel()
@@ -594,7 +602,10 @@ func TestEarlyToken(t *testing.T) {
 func TestNothingIsLeftAfterASignal(t *testing.T) {
 	r := script(t, "echo $$; exec sleep 60")
 	var stored []string
-	r.started = func(process string) { stored = append(stored, process) }
+	r.started = func(process string) bool {
+		stored = append(stored, process)
+		return true
+	}
 	r.start().pid()
 	r.signals <- syscall.SIGTERM
 	r.end()
@@ -606,7 +617,10 @@ func TestNothingIsLeftAfterASignal(t *testing.T) {
 func TestNoTokenWithoutAnAttempt(t *testing.T) {
 	for _, code := range []string{"/no/such/command", "/"} {
 		r := newRig(t, code)
-		r.started = func(process string) { t.Errorf("%s: Started was called with %s", code, process) }
+		r.started = func(process string) bool {
+			t.Errorf("%s: Started was called with %s", code, process)
+			return true
+		}
 		r.start().end()
 	}
 }
@@ -615,10 +629,11 @@ func TestNoTokenAfterTheAttempt(t *testing.T) {
 	for range 30 {
 		var over atomic.Bool
 		r := newRig(t, "sleep", "0.01") // as long as announceAfter
-		r.started = func(string) {
+		r.started = func(string) bool {
 			if over.Load() {
 				t.Error("Started was called after Execute had returned")
 			}
+			return true
 		}
 		r.executor.Execute(t.Context(), &r.task, runner.Call{Number: 1, Started: r.started})
 		over.Store(true)

@@ -50,7 +50,7 @@ func (a *attempt) note(r *reply) {
 	state := r.state()
 	state.Boot = a.Boot()
 	if state.Validator != "" || a.noted { // the state that checkContinues has noted holds no longer
-		a.started(state.String())
+		_ = a.started(state.String())
 	}
 }
 

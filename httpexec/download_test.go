@@ -290,7 +290,10 @@ func TestDownloadGoesOnAfterAKill(t *testing.T) {
 	} {
 		s := serve(t, closes(begun(tagged+tt.header)), closes(tt.second))
 		path, kept := "", []string{}
-		keep := func(process string) { kept = append(kept, process) }
+		keep := func(process string) bool {
+			kept = append(kept, process)
+			return true
+		}
 		killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
 		killed.Boot = func() string { return "1" }
 		killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: keep})
@@ -317,13 +320,18 @@ func TestAPartOfAnotherVersionIsNotContinued(t *testing.T) {
 		path, kept := "", ""
 		killed := newClient(t, s.url("http"), func(c *client) { path = c.into("file") })
 		killed.Boot = func() string { return "1" }
-		killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: func(text string) { kept = text }})
+		keep := func(text string) bool {
+			kept = text
+			return true
+		}
+		locked := func(string) bool { return false }
+		killed.Execute(t.Context(), killed.task, runner.Call{Number: 1, Started: keep})
 		testkit.Must(t, killed.flush(task.Pending))
-		killed.Execute(t.Context(), killed.task, runner.Call{Number: 2, Started: func(string) {}}) // it is locked
+		killed.Execute(t.Context(), killed.task, runner.Call{Number: 2, Started: locked})
 		c := newClient(t, s.url("http"), func(c *client) { request.Of(c.task).Output = path })
 		c.Boot = killed.Boot
 		c.task.Last.Process = kept
-		if o := c.Execute(t.Context(), c.task, runner.Call{Number: 3, Started: func(string) {}}); o.Exit != 0 {
+		if o := c.Execute(t.Context(), c.task, runner.Call{Number: 3, Started: locked}); o.Exit != 0 {
 			t.Errorf("got %+v, want exit 0", o)
 		}
 		testkit.Must(t, c.flush(task.Succeeded))
@@ -412,7 +420,10 @@ func TestDownloadOverARedirect(t *testing.T) {
 				const found = "HTTP/1.1 302 Found\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n"
 				s := serve(t, replies(found, "/v1?key=hunter2"), closes(begun(tagged)), replies(found, tt.to), closes(tt.second))
 				path, kept := "", ""
-				call := runner.Call{Number: 1, Started: func(text string) { kept = text }}
+				call := runner.Call{Number: 1, Started: func(text string) bool {
+					kept = text
+					return true
+				}}
 				c := newClient(t, s.url("http"), func(c *client) {
 					if way != "stdout" {
 						path = c.into("file")

@@ -59,14 +59,14 @@ type attempt struct {
 	redirected bool        // the first request was answered, with a redirect to its result
 	reply      reply       // to the latest request
 	request    *request.Request
-	number     int          // of the attempt
-	started    func(string) // see runner.Call
-	continues  bool         // the next attempt may ask for the rest of a body that is cut
-	noted      bool         // the journal has what an earlier attempt left
-	ranged     bool         // the latest request asks for the rest of a body
-	resumed    int64        // how much of the body earlier attempts received
-	meter      *meter       // nil without Progress
-	head       []byte       // the headers of all replies, if they are shown
+	number     int               // of the attempt
+	started    func(string) bool // see runner.Call
+	continues  bool              // the next attempt may ask for the rest of a body that is cut
+	noted      bool              // the journal has what an earlier attempt left
+	ranged     bool              // the latest request asks for the rest of a body
+	resumed    int64             // how much of the body earlier attempts received
+	meter      *meter            // nil without Progress
+	head       []byte            // the headers of all replies, if they are shown
 }
 
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.

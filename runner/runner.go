@@ -17,10 +17,10 @@ import (
 
 // Call is one execution of a task.
 type Call struct {
-	Number   int                  // of the attempt, from 1
-	Signals  <-chan os.Signal     // to be passed on
-	Starting func(process string) // keeps it for the first moments, until Started is called
-	Started  func(process string) // keeps with the attempt what a resume needs to know of it
+	Number   int                       // of the attempt, from 1
+	Signals  <-chan os.Signal          // to be passed on
+	Starting func(process string)      // keeps it for the first moments, until Started is called
+	Started  func(process string) bool // keeps with the attempt what a resume needs; false: another try may help
 }
 
 // Executor runs one attempt at a time.
@@ -44,8 +44,8 @@ type Journal interface {
 	// gives it its number and phase. It returns task.ErrStopped where a signal asked to stop while it waited.
 	Claim(ctx context.Context, t *task.Task, now time.Time) error
 	// NoteProcess adds to the attempt in flight how its processes can be found again. NoteStart does so for the next
-	// moments, until other tasks begin, and hardly takes time.
-	NoteProcess(ctx context.Context, t *task.Task, process string)
+	// moments, until other tasks begin, and hardly takes time. NoteProcess returns false where another try may help.
+	NoteProcess(ctx context.Context, t *task.Task, process string) bool
 	NoteStart(t *task.Task, process string)
 	// Record writes an attempt's outcome and the decision, with the task as it stands after them.
 	Record(ctx context.Context, t *task.Task, a task.Attempt) error
@@ -253,7 +253,7 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 	a.Outcome = r.Executor.Execute(limit, t, Call{
 		Number: a.Number, Signals: r.Signals,
 		Starting: func(process string) { r.Journal.NoteStart(t, process) },
-		Started:  func(process string) { r.Journal.NoteProcess(ctx, t, process) },
+		Started:  func(process string) bool { return r.Journal.NoteProcess(ctx, t, process) },
 	})
 	now := time.Now()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)

@@ -86,7 +86,7 @@ func (s *script) Execute(ctx context.Context, _ *task.Task, c Call) task.Outcome
 	s.starts = append(s.starts, time.Since(s.begun))
 	o := s.outcomes[min(len(s.starts), len(s.outcomes))-1]
 	if s.process != "" {
-		c.Started(s.process)
+		_ = c.Started(s.process)
 	}
 	if s.plain {
 		time.Sleep(o.Duration)
@@ -136,8 +136,9 @@ func (m *memory) Claim(_ context.Context, t *task.Task, _ time.Time) error {
 	return m.refuse["claim"]
 }
 
-func (m *memory) NoteProcess(_ context.Context, t *task.Task, process string) {
+func (m *memory) NoteProcess(_ context.Context, t *task.Task, process string) bool {
 	m.note(fmt.Sprint("note ", t.AttemptCount, " ", process))
+	return true
 }
 
 func (m *memory) NextAttempt(_ context.Context, t *task.Task) time.Time {

@@ -37,11 +37,12 @@ func (j *journal) Settle(_ context.Context, t *task.Task, d task.Decision) error
 }
 
 // NoteProcess implements runner.Journal.
-func (j *journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
+func (j *journal) NoteProcess(ctx context.Context, t *task.Task, process string) bool {
 	err := j.Queue.NoteProcess(ctx, t, process)
 	if err != nil && !errors.Is(err, task.ErrNotOwner) { // then the end of the attempt tells
 		j.warn(err)
 	}
+	return true // it has waited for the queue
 }
 
 // NoteStart implements runner.Journal.

@@ -96,17 +96,18 @@ func (g *Journal) amend(ctx context.Context, t *task.Task, changed bool) error {
 }
 
 // NoteProcess implements runner.Journal.
-func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) {
+func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) bool {
 	if g.absent() {
-		return
+		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
 	err := g.Journal.NoteProcess(ctx, t, process)
-	// A full disk or a lock may not last until the attempt's end is written: whether that fails decides.
-	if !errors.Is(err, state.ErrFull) && !errors.Is(err, state.ErrLocked) {
-		_ = g.failed(err, t, false) // it warns, or leaves a resume to its next write
+	if errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrLocked) {
+		return false // where it lasts, the write of the attempt's end says so
 	}
+	_ = g.failed(err, t, false) // it warns, or leaves a resume to its next write
+	return true
 }
 
 // NoteStart implements runner.Journal.

@@ -113,6 +113,32 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 	})
 }
 
+// What the journal cannot say at once of a running attempt is said later: a resume looks for its processes by it.
+func TestGuardedJournalNotesAProcessLater(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		journal, err := sqlite.Open(t.Context(), dir)
+		testkit.Must(t, err)
+		g := &Journal{Journal: journal, warn: func(err error) { t.Error(err) }}
+		defer g.close()
+		tk := newTask("false")
+		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
+		tk.AttemptCount = 1
+		unlock := locked(t, dir)
+		if g.NoteProcess(t.Context(), tk, "token") {
+			t.Error("under a lock: got true, want false")
+		}
+		unlock()
+		if !g.NoteProcess(t.Context(), tk, "token") {
+			t.Error("after it: got false, want true")
+		}
+		attempts, err := journal.Attempts(t.Context(), tk.Number)
+		if err != nil || len(attempts) != 1 || attempts[0].Process != "token" {
+			t.Errorf("got %+v, %v, want one attempt with the token", attempts, err)
+		}
+	})
+}
+
 // A run without a journal chains nothing.
 func TestGuardedJournalWithoutOne(t *testing.T) {
 	g := &Journal{}

@@ -2,6 +2,7 @@ package proc
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -54,6 +55,22 @@ func TestZombieIsNoSurvivor(t *testing.T) {
 		t.Errorf("got %q, error %v, want no survivor", got, err)
 	}
 	testkit.Must(t, cmd.Wait())
+}
+
+// Without a descriptor for /proc, nothing is found, which does not say that nothing is left.
+func TestNoListOfProcesses(t *testing.T) {
+	_ = machine() // which has been asked before
+	process := (&Process{pid: os.Getpid()}).Token()
+	var limit unix.Rlimit
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	none := limit
+	none.Cur = 0
+	testkit.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &none))
+	got, err := (Survivors{}).Find(&task.Task{ID: "other"}, task.Attempt{Number: 1, Process: process})
+	testkit.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	if got != "" || !errors.Is(err, errNoList) {
+		t.Errorf("got %q, error %v, want %v", got, err, errNoList)
+	}
 }
 
 // Process numbers mean other processes in another namespace, and nothing after a reboot.

@@ -210,6 +210,7 @@ func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 }
 
 var (
+	errNoList   = errors.New("the system did not list its processes (too many open files?)")
 	errNoProc   = errors.New("the system does not show its processes here (is /proc mounted?)")
 	errNotShown = errors.New("the system did not show its processes where it ran")
 	errEnded    = errors.New("they have all ended")
@@ -245,8 +246,13 @@ func survivors(t *task.Task, a task.Attempt) ([]info, error) {
 	}
 	covered := living(all, func(p info) bool { return known.covers(p, t.ID, a.Number) })
 	found := slices.DeleteFunc(withUnreadableDescendants(covered, all), spared)
-	if len(found) > 0 || known.Assumed || !noted {
+	switch isListed := func(p info) bool { return p.Pid == os.Getpid() }; {
+	case len(found) > 0, known.Assumed:
 		return found, nil // when these have ended, the next look asks for what it is not sure of
+	case !slices.ContainsFunc(all, isListed):
+		return nil, errNoList
+	case !noted:
+		return nil, nil
 	}
 	return nil, known.unsure(all, spared)
 }

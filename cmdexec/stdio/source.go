@@ -20,7 +20,7 @@ func (s *InheritedStdin) Source() task.Source {
 		return source
 	case kindStream:
 		now := stateOf(s.File)
-		if now.available == 0 && now.ended && !hasName(s.File) {
+		if now.available == 0 && now.ended && !hasName(s.File) && !wasReset(s.File) {
 			return task.Source{} // there is nothing to lose of an empty one
 		}
 		return task.Source{Pipe: true, Inode: files.Inode(s.info)}
