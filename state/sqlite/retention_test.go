@@ -653,16 +653,17 @@ func TestPruneKeepsWhatWasCutOff(t *testing.T) {
 func TestPruneKeepsTheOuterTask(t *testing.T) {
 	j := open(t)
 	outer := ended(t, j, cancelled, 1, epoch, nil)
+	between := ended(t, j, succeeded, 1, epoch, func(tk *task.Task) { tk.Parent = outer.ID })
 	nested := newTask()
-	nested.Parent = outer.ID
+	nested.Parent = between.ID
 	must(t, claimed(j, nested, epoch))
 	must(t, j.Release(nested.Number))
 	if n, _ := prune(t, j, state.Retention{}); n != 0 {
 		t.Errorf("got %d tasks gone, want none while a nested one is unfinished", n)
 	}
 	must(t, j.Cancel(t.Context(), nested.Number, epoch))
-	if n, _ := prune(t, j, state.Retention{Ended: []int64{nested.Number}}); n != 2 {
-		t.Errorf("got %d tasks gone, want both", n)
+	if n, _ := prune(t, j, state.Retention{Ended: []int64{nested.Number}}); n != 3 {
+		t.Errorf("got %d tasks gone, want all", n)
 	}
 }
 
@@ -678,7 +679,8 @@ func TestPruneScansNothing(t *testing.T) {
 	queries[all+" ORDER BY finished_at"] = args
 	for query, args := range queries {
 		for _, step := range planOf(t, j, query, args...) {
-			if strings.Contains(step, "SCAN") && !strings.Contains(step, "json_each") || strings.Contains(step, "TEMP B-TREE") {
+			scan := strings.Contains(step, "SCAN") && !strings.Contains(step, "json_each") && step != "SCAN up"
+			if scan || strings.Contains(step, "TEMP B-TREE") { // up has the outer tasks of the unfinished ones
 				t.Errorf("%s\n%s", query, step)
 			}
 		}
