@@ -80,7 +80,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		e.last = a.shown
 	}
 	if t.Options.Capture == task.CaptureBoth && !a.call.Raw {
-		shown := a.refs.Clean(string(a.shown))
+		shown := text.MaskPattern(a.refs.Clean(string(a.shown)), t.Options.Mask)
 		o.Stdout = shown[max(0, len(shown)-task.StoredTail):]
 	}
 	return o

@@ -102,7 +102,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	o.Stop = sig
 	o.Duration = time.Since(begun)
 	o.Reply.Phases.Total = o.Duration
-	o.Stdout = a.reply.captured(t.Options.Capture, a.refs)
+	o.Stdout = a.reply.captured(&t.Options, a.refs)
 	e.lastReply = &a.reply
 	if a.request.WriteOut != "" && a.Delivery == nil {
 		e.last = a.exchange(t, o)

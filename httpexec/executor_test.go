@@ -643,6 +643,18 @@ func TestRepeatedSecret(t *testing.T) {
 	}
 }
 
+// Of what --mask matches, too, no end alone is kept.
+func TestMaskedReplyThatIsCut(t *testing.T) {
+	body := strings.Repeat("x", 2*task.StoredTail) + "key-1234567" + strings.Repeat("y", task.StoredTail-4)
+	s := serve(t, replies("HTTP/1.1 401 Unauthorized\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+	c := newClient(t, s.url("http"), func(c *client) {
+		c.task.Options.Capture, c.task.Options.Mask = task.CaptureStderr, "key-[0-9]+"
+	})
+	if got, want := c.attempt().Stdout, strings.Repeat("y", task.StoredTail-8); got != want {
+		t.Errorf("the journal keeps %.20q… (%d bytes), want %d y", got, len(got), len(want))
+	}
+}
+
 // What says how a body is packed, and is not understood, is an error: the marks of the transfer are no part of the body.
 func TestBodyThatCannotBeUnpacked(t *testing.T) {
 	for _, tt := range []struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/10f93571/retry/httpexec/download"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
+	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/task"
 )
 
@@ -76,16 +77,20 @@ func (r *reply) tail(most int64) string {
 
 // captured returns the end of the body, for the journal. Secrets that the server repeats are masked, also a secret of
 // which the end alone would be stored.
-func (r *reply) captured(mode task.CaptureMode, refs *request.References) string {
-	if r.body == nil || mode != task.CaptureBoth && (mode != task.CaptureStderr || r.status < 400) {
+func (r *reply) captured(o *task.Options, refs *request.References) string {
+	if r.body == nil || o.Capture != task.CaptureBoth && (o.Capture != task.CaptureStderr || r.status < 400) {
 		return ""
 	}
-	looked := task.StoredTail + refs.Longest()
-	text := refs.Clean(r.tail(looked))
-	if r.body.Size() > looked {
-		text = text[min(refs.Longest(), int64(len(text))):]
+	more := refs.Longest()
+	if o.Mask != "" {
+		more += task.StoredTail
 	}
-	return text[max(0, len(text)-task.StoredTail):]
+	looked := task.StoredTail + more
+	said := text.MaskPattern(refs.Clean(r.tail(looked)), o.Mask)
+	if r.body.Size() > looked {
+		said = said[min(more, int64(len(said))):]
+	}
+	return said[max(0, len(said)-task.StoredTail):]
 }
 
 // flat returns the header with the values of each name joined.

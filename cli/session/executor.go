@@ -56,8 +56,8 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 		return nil, err
 	}
 	tail := task.StoredTail
-	if t.Policy.Captures() != task.CaptureNone {
-		tail = task.ConditionTail // conditions look at more than is kept
+	if t.Policy.Captures() != task.CaptureNone || t.Options.Mask != "" {
+		tail = task.ConditionTail // conditions look at more than is kept, and of a secret the end alone might be kept
 	}
 	commands := p.commands(t, o)
 	commands.Stdin = &argumentPipes{Stdin: stdin, command: t.Command, warn: lines.Warn}
