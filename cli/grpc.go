@@ -73,6 +73,9 @@ func (c *grpcCommand) Check(p *session.Host) (err error) {
 	if err := c.CheckConditions(grpcexec.Kind); err != nil {
 		return err
 	}
+	if c.Data != nil && *c.Data == "@-" || c.DataRaw == "@-" {
+		p.NoteWriter()
+	}
 	if c.call, err = c.Build(c.Words[0], method, p.Stdin, p.InputRead); err != nil {
 		return err
 	}

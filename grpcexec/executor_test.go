@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
+	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -21,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
@@ -257,6 +259,27 @@ func TestStopSignal(t *testing.T) {
 	o := (&Executor{}).Execute(t.Context(), newTask(t, url, ""), runner.Call{Number: 1, Signals: signals})
 	if o.Stop != syscall.SIGTERM || o.Signal != "SIGTERM" || o.Exit != 143 || !o.Reply.Default.Ambiguous {
 		t.Errorf("got %+v, %+v, want the end by a signal, ambiguous", o, o.Reply)
+	}
+}
+
+// What was stopped before it was sent is no success: it is sent again.
+func TestStopSignalBeforeTheCall(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	testkit.Must(t, err)
+	defer func() { _ = silent.Close() }()
+	signals := make(chan os.Signal, 1)
+	go func() {
+		c, err := silent.Accept()
+		if err == nil {
+			defer func() { _ = c.Close() }()
+		}
+		signals <- syscall.SIGTERM
+		<-t.Context().Done()
+	}()
+	tk := newTask(t, "grpcs://"+silent.Addr().String()+"/a.B/C", "")
+	o := (&Executor{}).Execute(t.Context(), tk, runner.Call{Number: 1, Signals: signals})
+	if o.Stop != syscall.SIGTERM || o.Reply.Default.Class != task.ClassRetryable || o.Reply.Default.Ambiguous {
+		t.Errorf("got %+v, %+v, want the end by a signal, to be tried again", o, o.Reply)
 	}
 }
 

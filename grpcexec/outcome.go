@@ -96,7 +96,7 @@ func (a *attempt) outcome(err error) task.Outcome {
 	switch {
 	case errors.As(err, &stop):
 		o = stop.Outcome()
-		o.Reply, r.Default.Event = r, string(eventUnsent)
+		o.Reply, r.Default = r, byDefault(eventUnsent, safe)
 		if a.sent.Load() {
 			r.Default = byDefault(eventLost, safe)
 		}

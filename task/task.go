@@ -4,7 +4,6 @@ package task
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -100,6 +99,7 @@ type Task struct {
 	NextAttemptAt time.Time // zero unless Pending
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
+	Later         Attempt // began after that while the journal could not be written: only a note is left of it; Number 0: none
 	ClaimedAhead  bool    // the journal has claimed its next attempt already, together with the latest outcome
 	Worker        int64   // the number of the worker that carries it; 0 for none
 	Nonce         int64   // of that worker's claim; each has another
@@ -291,50 +291,4 @@ func (t *Task) CatchUpWithClock(now time.Time) {
 	if !t.Policy.Deadline {
 		t.History.Began = now.Add(min(0, t.History.Began.Sub(now))) // has a monotonic reading, as now has
 	}
-}
-
-// Target is what a task sends if it runs no command, for example an HTTP request. The package of each kind registers it
-// with RegisterTarget; the rest of the program knows only these methods.
-type Target interface {
-	Kind() Kind
-	Title() string      // in one line, without secrets
-	Verb() string       // what a message calls it: "POST"
-	Endpoint() Endpoint // what statistics group by
-	Host() string       // the authority of its URL in lower case, without the usual port
-
-	Safe() bool                    // sending it twice does what sending it once does
-	KeyLifetime() time.Duration    // how long the idempotency key that it sends is valid; 0 = for ever, or none is sent
-	MaxServerDelay() time.Duration // the longest delay that a server may ask for; 0 = any
-	ReadsStdin() bool
-	SameWork(other Target) bool // both do the same; their limits may differ
-
-	Details(finished bool, mask string) Details // mask is a regular expression for what must not be shown
-}
-
-// Endpoint is where a target goes, without secrets and without what may differ in each run.
-type Endpoint struct {
-	Method string `json:"method"`
-	URL    string `json:"url"`
-}
-
-// Details are what people and programs are shown of a target, without secrets.
-type Details struct {
-	Rows [][2]string // a label and a text, which has to be escaped
-	Key  string      // how the idempotency key is sent
-	JSON any
-}
-
-// decoders read what a journal holds of a target, by its kind.
-var decoders = map[Kind]func(stored []byte) (Target, error){}
-
-// RegisterTarget makes a kind of target known to journals, which store it as JSON. Call it from an init function.
-func RegisterTarget(kind Kind, decode func(stored []byte) (Target, error)) { decoders[kind] = decode }
-
-// DecodeTarget reads a target that a journal holds.
-func DecodeTarget(kind Kind, stored []byte) (Target, error) {
-	decode := decoders[kind]
-	if decode == nil {
-		return nil, fmt.Errorf("unknown kind of task %q", kind)
-	}
-	return decode(stored)
 }

@@ -200,8 +200,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 			return nil, nil, fmt.Errorf("stdin: %w", err)
 		}
 		stdin, done := g.replayedStdin(t, source)
-		proc.NoteSignals()
-		stdin.Lost, stdin.Signalled = lost, signalled
+		stdin.Lost, stdin.Signalled = lost, g.signalled
 		return stdin, done, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
 		return stdio.NullStdin{}, func() {}, nil
@@ -350,7 +349,7 @@ func (g *Journal) outlivesTheWriter(ended time.Time) bool {
 	case <-stopping:
 		return false
 	case <-time.After(time.Until(ended.Add(endsTogether))):
-		return !signalled(ended)
+		return g.signalled == nil || !g.signalled(ended)
 	}
 }
 

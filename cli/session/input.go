@@ -98,17 +98,25 @@ func (p *Host) InputRead(source *os.File) {
 	}
 }
 
-// signalled reports, EndGrace after the end of an input, whether a signal may have ended its writer that this process
-// outlives.
-func signalled(ended time.Time) bool {
+// signalled reports, EndGrace after the end of stdin was read, whether a signal may have ended its writer that this
+// process outlives. A command may take its time to read what the writer has left.
+func (p *Host) signalled(ended time.Time) bool {
+	if p.writerGone != nil {
+		if gone := p.writerGone(); !gone.IsZero() {
+			ended = gone
+		}
+	}
 	return proc.Signalled(ended.Add(-endsTogether), ended.Add(stdio.EndGrace))
 }
 
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
-// one, too, before it takes half of an input for all of it.
+// one, too, before it takes half of an input for all of it. No signal before that is for a command.
 func (p *Host) awaitWriter() error {
+	if p.inputEnded.IsZero() {
+		return nil
+	}
 	time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace)))
-	if signalled(p.inputEnded) {
+	if proc.Signalled(time.Time{}, p.inputEnded.Add(stdio.EndGrace)) {
 		return errors.New("a signal came as the writer of the input ended, which may have ended that, too" +
 			"\nhint: run it again")
 	}

@@ -25,11 +25,14 @@ type Journal struct {
 	gone     atomic.Bool // no later command finds the task: the journal was set aside, or moved away
 	left     int64       // the number that the task has in a journal that is gone; 0 in any other
 	warn     func(error)
-	required bool                        // fail instead, as long as nothing has run
-	Resumes  bool                        // fail instead until the task ends: a resume has nothing but its journal
-	Stopping context.Context             // ends with the first signal that asks to stop; nil: with none
-	waited   atomic.Int64                // nanoseconds, for other processes
-	reopen   func() (state.Store, error) // begins a new one in place of a damaged one; nil where this process must not
+	required bool            // fail instead, as long as nothing has run
+	Resumes  bool            // fail instead until the task ends: a resume has nothing but its journal
+	Stopping context.Context // ends with the first signal that asks to stop; nil: with none
+	// signalled reports whether a signal that this process outlives may have ended the writer of stdin, whose end was read
+	// then. nil: nobody knows.
+	signalled func(ended time.Time) bool
+	waited    atomic.Int64                // nanoseconds, for other processes
+	reopen    func() (state.Store, error) // begins a new one in place of a damaged one; nil where this process must not
 }
 
 // Claim implements runner.Journal.
@@ -110,9 +113,10 @@ func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string)
 	return true
 }
 
-// NoteStart implements runner.Journal.
+// NoteStart implements runner.Journal. Where the journal cannot be written for now, the note is all that a resume knows
+// of the attempt.
 func (g *Journal) NoteStart(t *task.Task, process string) {
-	if !g.absent() {
+	if g.Journal != nil && !g.gone.Load() {
 		g.Journal.NoteStart(t, process)
 	}
 }
@@ -226,7 +230,12 @@ func (g *Journal) catchUp(ctx context.Context, t *task.Task, untold bool) error 
 	case !hasFailed(err):
 		return err
 	case !errors.Is(err, state.ErrCorrupt) && g.Journal.KeepEnd(t) == nil:
-		g.warn(fmt.Errorf("the end of the task is kept beside the journal, for the next resume to write it there: %w", err))
+		const kept = "the end of the task is kept beside the journal, for the next resume to write it there"
+		if o := t.Last.Outcome; o.Stdout+o.Stderr != "" {
+			g.warn(runner.Loss{Err: fmt.Errorf(kept+", without the captured output: %w", err), New: true})
+			return nil
+		}
+		g.warn(fmt.Errorf(kept+": %w", err))
 		return nil
 	}
 	err = stillShown(fmt.Errorf("the end of the task is not in the journal: %w", err), t)

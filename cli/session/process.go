@@ -26,6 +26,13 @@ type Host struct {
 	hurried    context.Context         // ends with the second signal that asks to stop, once Listen was called
 	signals    <-chan os.Signal        // of Listen, once it was called
 	inputEnded time.Time               // when readInput came to the end of what a process wrote; zero: none wrote it
+	writerGone func() time.Time        // when stdin lost its last writer; nil: nobody has looked
+}
+
+// NoteWriter begins to look for what may end the writer of stdin too early. It must be called before that is read.
+func (p *Host) NoteWriter() {
+	proc.NoteSignals()
+	p.writerGone = stdio.WatchWriter(p.Stdin)
 }
 
 // Getenv looks a variable up in the process's environment.

@@ -159,6 +159,9 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err := w.work.Fill(p, tk); err != nil {
 		return nil, err
 	}
+	if tk.Target == nil && tk.Options.Stdin == task.StdinReplay {
+		p.NoteWriter()
+	}
 	if w.ownKey = tk.IdempotencyKey != ""; !w.ownKey {
 		tk.IdempotencyKey = uuid.NewString()
 	}

@@ -83,3 +83,6 @@ func Boot() string {
 
 // HaveOpen is not known.
 func HaveOpen(os.FileInfo) bool { return false }
+
+// outlivedElse returns signals that other systems lack.
+func outlivedElse() []syscall.Signal { return nil }

@@ -232,3 +232,12 @@ func Boot() string {
 	boot, _ := readFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(boot))
 }
+
+// outlivedElse returns signals that other systems lack. The first three of real time are for the runtime of Go.
+func outlivedElse() []syscall.Signal {
+	signals := []syscall.Signal{syscall.SIGPWR}
+	for sig := syscall.Signal(35); sig <= 64; sig++ {
+		signals = append(signals, sig)
+	}
+	return signals
+}

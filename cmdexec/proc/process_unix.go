@@ -326,7 +326,11 @@ func (p *Process) SaveTerminal() (restore func()) {
 	}
 }
 
-// outlived are the signals that Go's runtime ignores where nobody asks for them, and those that are only passed on.
-var outlived = []syscall.Signal{
-	syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGXCPU, syscall.SIGIO,
+// outlived returns the signals that Go's runtime ignores where nobody asks for them, and those that are only passed on.
+func outlived() []syscall.Signal {
+	signals := []syscall.Signal{
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGXCPU,
+		syscall.SIGXFSZ, syscall.SIGIO,
+	}
+	return append(signals, outlivedElse()...)
 }

@@ -14,10 +14,11 @@ var noted struct {
 	times []time.Time
 }
 
-// NoteSignals begins to note such signals, since one may end what writes an input.
+// NoteSignals begins to note such signals, since one may end what writes an input. What came since the process began,
+// and its stdin is a pipe, is noted then.
 var NoteSignals = sync.OnceFunc(func() {
 	signals := make(chan os.Signal, 8)
-	for _, sig := range outlived {
+	for _, sig := range outlived() {
 		if !InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}

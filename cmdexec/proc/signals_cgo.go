@@ -7,6 +7,7 @@ package proc
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,14 +15,31 @@ package proc
 static unsigned long long ignored;
 static sigset_t blocked;
 
-// Runs before Go's runtime, which installs its own handlers and its own mask.
+// Runs before Go's runtime, which installs its own handlers and its own mask. What may end the writer of a stdin waits
+// for NoteSignals: the runtime would drop it.
 __attribute__((constructor)) static void save_inherited(void) {
+	static const int outlived[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO,
+#ifdef SIGPWR
+		SIGPWR,
+#endif
+	};
+	struct stat info;
+	sigset_t noted;
 	for (int n = 1; n <= 31; n++) {
 		struct sigaction action;
 		if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
 			ignored |= 1ULL << n;
 	}
-	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	sigemptyset(&noted);
+	if (fstat(STDIN_FILENO, &info) == 0 && (S_ISFIFO(info.st_mode) || S_ISSOCK(info.st_mode))) {
+		for (size_t i = 0; i < sizeof outlived / sizeof outlived[0]; i++)
+			sigaddset(&noted, outlived[i]);
+#ifdef SIGRTMAX
+		for (int n = SIGRTMIN + 1; n <= SIGRTMAX; n++) // the first one is Go's
+			sigaddset(&noted, n);
+#endif
+	}
+	pthread_sigmask(SIG_BLOCK, &noted, &blocked);
 }
 
 static unsigned long long retry_ignored_signals(void) { return ignored; }
@@ -122,7 +140,7 @@ func endedChild() int { return int(C.retry_ended_child()) }
 // InheritedIgnored reports whether the process was started with the signal ignored, as nohup does. os/signal knows that
 // of HUP and INT only.
 func InheritedIgnored(sig syscall.Signal) bool {
-	return C.retry_ignored_signals()&(1<<uint(sig)) != 0
+	return sig <= 31 && C.retry_ignored_signals()&(1<<uint(sig)) != 0
 }
 
 // withInheritedMask calls do while the thread blocks the signals that were blocked when this process was started: a

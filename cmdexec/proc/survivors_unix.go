@@ -152,6 +152,11 @@ func (s Survivors) FindUnrecorded(t *task.Task) string { return describe(unrecor
 // unrecorded returns the living processes of hooks, and of an attempt after the task's last one. A worker begins none
 // that it could not claim. What is older than a hook may run was left by that on purpose.
 func unrecorded(t *task.Task) []info {
+	if t.Later.Number > t.Last.Number && t.Target == nil {
+		if found, _ := survivors(t, t.Later); len(found) > 0 {
+			return found
+		}
+	}
 	attempts := t.Target == nil && t.Queue != task.QueueWorker
 	if !attempts && t.Options.OnStart == "" && t.Options.OnRetry == "" {
 		return nil

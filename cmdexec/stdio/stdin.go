@@ -234,7 +234,7 @@ func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 		read, err := private.Seek(0, io.SeekCurrent)
 		read += before
 		shared, err2 := s.File.Seek(0, io.SeekCurrent)
-		if err == nil && err2 == nil && read > shared {
+		if err == nil && err2 == nil && read > shared && !s.isHeld() { // or what was left running would miss something
 			_, _ = s.File.Seek(read, io.SeekStart)
 		}
 		return errors.Join(s.noteGrowth(), private.Close())

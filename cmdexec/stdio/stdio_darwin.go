@@ -10,6 +10,7 @@ import (
 const (
 	bytesAvailable = 0x4004667f // FIONREAD of <sys/filio.h>
 	getTermios     = unix.TIOCGETA
+	peerShutDown   = 0 // only the end of a pipe is told
 )
 
 // reopen is not possible: a file opened through /dev/fd shares the offset.

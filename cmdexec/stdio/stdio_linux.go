@@ -14,6 +14,7 @@ import (
 const (
 	bytesAvailable = unix.TIOCINQ // the same as FIONREAD
 	getTermios     = unix.TCGETS
+	peerShutDown   = unix.POLLRDHUP
 )
 
 // reopen opens a file again in the same mode, with an offset of its own.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -43,6 +44,45 @@ func stateOf(f *os.File) (s streamState) {
 	s.ended = happened&unix.POLLHUP != 0 || shutDown
 	return s
 }
+
+// WatchWriter notes from now on when a pipe or a socket loses its last writer: what the writer has left in it may be
+// read long after that. The function that it returns tells the time; zero as long as there is a writer, and for what is
+// no stream.
+func WatchWriter(f *os.File) (gone func() time.Time) {
+	var since atomic.Pointer[time.Time]
+	gone = func() time.Time {
+		if at := since.Load(); at != nil {
+			return *at
+		}
+		return time.Time{}
+	}
+	if kindOf(f) != kindStream {
+		return gone
+	}
+	go func() {
+		for {
+			happened, err := poll(f, peerShutDown, time.Second) // not for ever: nobody could close f
+			switch {
+			case err != nil && !errors.Is(err, unix.EINTR):
+				return
+			case happened == 0:
+				since.Store(nil) // another process has opened the FIFO for writing
+				continue
+			case since.Load() == nil:
+				now := time.Now()
+				since.Store(&now)
+			}
+			if !hasName(f) {
+				return
+			}
+			time.Sleep(writerInterval)
+		}
+	}()
+	return gone
+}
+
+// writerInterval is the time between two looks for another writer of a FIFO.
+const writerInterval = 50 * time.Millisecond
 
 // hasMessages reports whether f is a socket that keeps messages apart.
 func hasMessages(f *os.File) (apart bool) {

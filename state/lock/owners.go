@@ -97,13 +97,10 @@ func (o *Owners) Note(number int64, key, text string) {
 	}
 }
 
-// Noted returns the text that was written for a number with this key; empty if there is none.
-func (o *Owners) Noted(number int64, key string) string {
+// Noted returns what was written last for a number, or for another one with the same slot; empty if nothing was.
+func (o *Owners) Noted(number int64) (key, text string) {
 	note := make([]byte, noteSize)
 	n, _ := o.file.ReadAt(note, noteOffset(number))
-	text, found := strings.CutPrefix(string(bytes.TrimRight(note[:n], "\x00")), key+"\n")
-	if !found {
-		return ""
-	}
-	return text
+	key, text, _ = strings.Cut(string(bytes.TrimRight(note[:n], "\x00")), "\n")
+	return key, text
 }

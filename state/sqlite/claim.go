@@ -218,7 +218,7 @@ func insertTask(c *conn.Conn, t *task.Task, number int64, s transition) error {
 	}
 	var request, tags any // NULL for a command, and where there are none
 	if t.Target != nil {
-		stored, err := json.Marshal(t.Target)
+		stored, err := task.EncodeTarget(t.Target)
 		if err != nil {
 			return err
 		}

@@ -325,6 +325,25 @@ func TestTheProcessIsNotedAtTheStart(t *testing.T) {
 	}
 }
 
+// An attempt that began while the journal could not be written has left its note alone.
+func TestNoteOfALaterAttempt(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	later := *tk
+	later.AttemptCount = 2
+	j.NoteStart(&later, "of the second")
+	found, err := j.Find(t.Context(), tk.ID)
+	must(t, err)
+	if found.Last.Process != "" || found.Later.Number != 2 || found.Later.Process != "of the second" {
+		t.Errorf("got %+v and %+v, want the note of attempt 2", found.Last, found.Later)
+	}
+	later.ID = "other"
+	j.NoteStart(&later, "of another task")
+	if found, err = j.Find(t.Context(), tk.ID); err != nil || found.Later.Number != 0 {
+		t.Errorf("got %+v, %v, want no later attempt", found, err)
+	}
+}
+
 // What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies
 // too.
 func TestTheProcessSurvivesItsOwner(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/10f93571/retry/state/sqlite/conn"
@@ -68,10 +69,21 @@ func (j *Journal) scanTask(scan conn.Scanner, known map[string]task.Policy) (*ta
 	return t, nil
 }
 
-// findNote looks for the processes of an attempt that was cut off before they were stored.
+// findNote looks for the processes of an attempt that was cut off before they were stored, be it before the attempt
+// itself was.
 func (j *Journal) findNote(t *task.Task) {
-	if t.Last.Process == "" && t.Last.CutOff() && j.owners != nil {
-		t.Last.Process = j.owners.Noted(t.Number, startKey(t.ID, t.Last.Number))
+	if j.owners == nil || t.Status.Finished() && !t.Last.CutOff() {
+		return
+	}
+	key, process := j.owners.Noted(t.Number)
+	id, text, _ := strings.Cut(key, " ")
+	number, _ := strconv.Atoi(text)
+	switch {
+	case id != t.ID:
+	case number > t.Last.Number:
+		t.Later = task.Attempt{Number: number, Process: process}
+	case number == t.Last.Number && t.Last.Process == "" && t.Last.CutOff():
+		t.Last.Process = process
 	}
 }
 
