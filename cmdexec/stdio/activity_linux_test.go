@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"syscall"
 	"testing"
 
@@ -240,5 +241,35 @@ func TestReadByWhatAnAttemptHasLeft(t *testing.T) {
 				t.Errorf("at the next attempt: got %v, want %v", err, tt.next)
 			}
 		})
+	}
+}
+
+// A signal that comes during a look changes nothing of what is seen.
+func TestPollBesideSignals(t *testing.T) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	thread := unix.Gettid()
+	done := make(chan struct{})
+	defer close(done)
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_ = unix.Tgkill(os.Getpid(), thread, unix.SIGWINCH) // Go ignores it
+			}
+		}
+	}()
+	read, write := pipe(t)
+	defer func() { _, _ = read.Close(), write.Close() }()
+	send(t, write, "some")
+	for i := range 50_000 {
+		if s := stateOf(read); s.available != 4 || s.ended || ReaderGone(write) {
+			t.Fatalf("look %d: got %+v, want 4 bytes and a reader", i, s)
+		}
+		if happened, err := poll(write, 0, 0); happened != 0 || err != nil {
+			t.Fatalf("look %d: got %d, %v, want nothing", i, happened, err)
+		}
 	}
 }

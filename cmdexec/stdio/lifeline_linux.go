@@ -73,17 +73,8 @@ func (f *feedPipe) bind(target int) {
 
 // hasReader reports whether some process can still read the pipe.
 func (f *feedPipe) hasReader() bool {
-	connection, err := f.SyscallConn()
-	if err != nil {
-		return false
-	}
-	has := false
-	_ = connection.Control(func(fd uintptr) {
-		ends := []unix.PollFd{{Fd: int32(fd)}}
-		n, err := unix.Poll(ends, 0)
-		has = err == nil && (n == 0 || ends[0].Revents&unix.POLLERR == 0)
-	})
-	return has
+	happened, err := poll(f.File, 0, 0)
+	return err == nil && happened&unix.POLLERR == 0
 }
 
 func (f *feedPipe) setTarget(target int) {

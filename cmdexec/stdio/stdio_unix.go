@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poll waits up to timeout for events on f, and returns what happened. With a zero timeout it returns at once.
+// poll waits up to timeout for events on f, and returns what happened. With a zero timeout it returns at once, and a
+// signal that comes meanwhile does not keep it from an answer.
 func poll(f *os.File, events int16, timeout time.Duration) (happened int16, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {
@@ -21,7 +22,9 @@ func poll(f *os.File, events int16, timeout time.Duration) (happened int16, err 
 	}
 	closed := raw.Control(func(fd uintptr) {
 		fds := []unix.PollFd{{Fd: int32(fd), Events: events}}
-		_, err = unix.Poll(fds, int(timeout.Milliseconds()))
+		for interrupted := true; interrupted; interrupted = timeout == 0 && errors.Is(err, unix.EINTR) {
+			_, err = unix.Poll(fds, int(timeout.Milliseconds()))
+		}
 		happened = fds[0].Revents
 	})
 	if closed != nil {
