@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -73,9 +74,7 @@ func (c *grpcCommand) Check(p *session.Host) (err error) {
 	if err := c.CheckConditions(grpcexec.Kind); err != nil {
 		return err
 	}
-	if c.Data != nil && *c.Data == "@-" || c.DataRaw == "@-" {
-		p.NoteWriter()
-	}
+	p.NoteWriter(strings.HasPrefix(flags.OrEmpty(c.Data), "@") || strings.HasPrefix(c.DataRaw, "@"))
 	if c.call, err = c.Build(c.Words[0], method, p.Stdin, p.InputRead); err != nil {
 		return err
 	}

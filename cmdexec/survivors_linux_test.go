@@ -302,16 +302,11 @@ func TestNestedDaemons(t *testing.T) {
 // Of an attempt that began while the journal could not be written there is a note alone. It leads to the group.
 func TestSurvivorsOfALaterAttempt(t *testing.T) {
 	l := startOrphans(t, false, 1, bare)
-	l.task.Last, l.task.Later = task.Attempt{Number: 1}, l.attempt
-	l.task.Later.Number = 2
-	want := fmt.Sprintf("process %d", l.pids[0])
-	if got := nameless(proc.Survivors{}.FindUnrecorded(&l.task)); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	l.attempt.Later = 2
+	if !l.attempt.CutOff() {
+		t.Error("got an attempt that was not cut off, want one that was")
 	}
-	l.task.Last.Number = 2
-	if got := nameless(proc.Survivors{}.FindUnrecorded(&l.task)); got != "" {
-		t.Errorf("where the journal knows it: got %q, want none", got)
-	}
+	l.checkFound(fmt.Sprintf("process %d", l.pids[0]))
 }
 
 // A retry that was killed before it could note the group has noted its session and the time.

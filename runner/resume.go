@@ -138,7 +138,7 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	}
 	who := "a hook, or an attempt that is not in the journal,"
 	if by.Number > 0 {
-		who = fmt.Sprintf("attempt %d", by.Number)
+		who = fmt.Sprintf("attempt %d", max(by.Number, by.Later))
 	}
 	var kill <-chan time.Time
 	if r.Survivors.Unwanted() {
@@ -180,7 +180,7 @@ func (r *Runner) findLeft(t *task.Task) (found string, by task.Attempt, err erro
 	if t.Last.CutOff() {
 		if found, err = r.Survivors.Find(t, t.Last); err != nil {
 			err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
-				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Number, err)
+				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", max(t.Last.Number, t.Last.Later), err)
 		}
 		if found != "" || err != nil {
 			return found, t.Last, err

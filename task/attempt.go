@@ -18,6 +18,9 @@ type Attempt struct {
 	Outcome   Outcome
 	Decision  Decision // Verdict is empty while the attempt runs
 	Worker    string   // the name of the worker that carried it; empty for a process of its own
+	// Later is the number of an attempt that began after this one while the journal could not be written: a note alone is
+	// left of that, and Process is its. 0 for none.
+	Later int
 }
 
 // CutOff reports whether the attempt may have left processes running: its owner died or was told to stop, or a signal
@@ -25,7 +28,7 @@ type Attempt struct {
 func (a Attempt) CutOff() bool {
 	v := a.Decision.Verdict
 	stopped := v != VerdictSucceeded && a.Outcome.Error == ErrorNone && slices.Contains(stopSignals, a.Outcome.Signal)
-	return a.Number > 0 && (a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled || stopped)
+	return a.Number > 0 && (a.Later > 0 || a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled || stopped)
 }
 
 var stopSignals = []string{"SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL"}

@@ -99,7 +99,6 @@ type Task struct {
 	NextAttemptAt time.Time // zero unless Pending
 	History       History
 	Last          Attempt // the latest attempt that was decided on; Number 0 before the first
-	Later         Attempt // began after that while the journal could not be written: only a note is left of it; Number 0: none
 	ClaimedAhead  bool    // the journal has claimed its next attempt already, together with the latest outcome
 	Worker        int64   // the number of the worker that carries it; 0 for none
 	Nonce         int64   // of that worker's claim; each has another

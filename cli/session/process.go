@@ -29,10 +29,16 @@ type Host struct {
 	writerGone func() time.Time        // when stdin lost its last writer; nil: nobody has looked
 }
 
-// NoteWriter begins to look for what may end the writer of stdin too early. It must be called before that is read.
-func (p *Host) NoteWriter() {
-	proc.NoteSignals()
-	p.writerGone = stdio.WatchWriter(p.Stdin)
+// NoteWriter begins to look for what may end the writer of an input too early: of stdin, or of another one as well. It
+// must be called before that is read.
+func (p *Host) NoteWriter(another bool) {
+	gone, isStream := stdio.WatchWriter(p.Stdin)
+	if isStream {
+		p.writerGone = gone
+	}
+	if isStream || another {
+		proc.NoteSignals()
+	}
 }
 
 // Getenv looks a variable up in the process's environment.

@@ -159,8 +159,8 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err := w.work.Fill(p, tk); err != nil {
 		return nil, err
 	}
-	if tk.Target == nil && tk.Options.Stdin == task.StdinReplay {
-		p.NoteWriter()
+	if tk.Target == nil && tk.Options.Stdin != task.StdinNull {
+		p.NoteWriter(false)
 	}
 	if w.ownKey = tk.IdempotencyKey != ""; !w.ownKey {
 		tk.IdempotencyKey = uuid.NewString()
@@ -277,6 +277,9 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			return runner.Result{}, nil, err
 		}
 		run.Signals = p.Listen()
+		if tk.Kind == task.KindGRPC { // the claim stores its body, which a resume sends
+			time.Sleep(time.Until(p.inputEnded.Add(endsTogether)))
+		}
 		if err := p.awaitWriter(); err != nil {
 			run.Close()
 			return runner.Result{}, nil, err

@@ -330,7 +330,7 @@ func (p *Process) SaveTerminal() (restore func()) {
 func outlived() []syscall.Signal {
 	signals := []syscall.Signal{
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGXCPU,
-		syscall.SIGXFSZ, syscall.SIGIO,
+		syscall.SIGIO,
 	}
 	return append(signals, outlivedElse()...)
 }

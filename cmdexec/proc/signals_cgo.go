@@ -18,7 +18,7 @@ static sigset_t blocked;
 // Runs before Go's runtime, which installs its own handlers and its own mask. What may end the writer of a stdin waits
 // for NoteSignals: the runtime would drop it.
 __attribute__((constructor)) static void save_inherited(void) {
-	static const int outlived[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO,
+	static const int outlived[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGIO,
 #ifdef SIGPWR
 		SIGPWR,
 #endif

@@ -152,11 +152,6 @@ func (s Survivors) FindUnrecorded(t *task.Task) string { return describe(unrecor
 // unrecorded returns the living processes of hooks, and of an attempt after the task's last one. A worker begins none
 // that it could not claim. What is older than a hook may run was left by that on purpose.
 func unrecorded(t *task.Task) []info {
-	if t.Later.Number > t.Last.Number && t.Target == nil {
-		if found, _ := survivors(t, t.Later); len(found) > 0 {
-			return found
-		}
-	}
 	attempts := t.Target == nil && t.Queue != task.QueueWorker
 	if !attempts && t.Options.OnStart == "" && t.Options.OnRetry == "" {
 		return nil
@@ -225,6 +220,7 @@ var (
 // survivors returns the living processes of an attempt. It returns an error where they cannot be seen, or where there
 // are none but something that may be one, unless a user has said that they have ended.
 func survivors(t *task.Task, a task.Attempt) ([]info, error) {
+	a.Number = max(a.Number, a.Later)
 	var known token // empty, it finds by the environment alone, where nobody could note anything
 	noted := a.Process != ""
 	if noted {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/task"
@@ -72,7 +73,9 @@ type InheritedStdin struct {
 	Rest bool // each attempt gets what the earlier ones have left of it
 	// Known is a file as it was when a resume looked at it, which may wait until it begins; zero: none did.
 	Known task.Source
-	Lost  func(error) // called once where a second attempt follows that may find another input than the first; may be nil
+	// Signalled is that of ReplayedStdin; nil: nobody knows.
+	Signalled func(ended time.Time) bool
+	Lost      func(error) // called once where a second attempt follows that may find another input than the first; may be nil
 
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool
@@ -93,6 +96,11 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	s.opened = true
 	in := &Input{File: s.File, Started: nothing, Close: noError}
 	s.mode.restore(s.File)
+	if s.Signalled != nil && s.kind() == kindStream && stateOf(s.File).ended && s.Signalled(time.Now()) {
+		err := &StdinError{fmt.Errorf("read stdin: %w", errSignalled)}
+		s.warn(err)
+		return nil, err
+	}
 	if s.Rest {
 		return in, nil
 	}

@@ -49,9 +49,9 @@ func stateOf(f *os.File) (s streamState) {
 }
 
 // WatchWriter notes from now on when a pipe or a socket loses its last writer: what the writer has left in it may be
-// read long after that. The function that it returns tells the time; zero as long as there is a writer, and for what is
-// no stream.
-func WatchWriter(f *os.File) (gone func() time.Time) {
+// read long after that. The function that it returns tells the time; zero as long as there is a writer. It watches
+// streams alone.
+func WatchWriter(f *os.File) (gone func() time.Time, isStream bool) {
 	var since atomic.Pointer[time.Time]
 	gone = func() time.Time {
 		if at := since.Load(); at != nil {
@@ -60,7 +60,7 @@ func WatchWriter(f *os.File) (gone func() time.Time) {
 		return time.Time{}
 	}
 	if kindOf(f) != kindStream {
-		return gone
+		return gone, false
 	}
 	go func() {
 		for {
@@ -81,7 +81,7 @@ func WatchWriter(f *os.File) (gone func() time.Time) {
 			time.Sleep(writerInterval)
 		}
 	}()
-	return gone
+	return gone, true
 }
 
 // writerInterval is the time between two looks for another writer of a FIFO.

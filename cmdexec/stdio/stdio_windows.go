@@ -15,7 +15,7 @@ func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 func stateOf(*os.File) streamState { return streamState{} }
 
 // WatchWriter knows nothing: the system does not tell.
-func WatchWriter(*os.File) (gone func() time.Time) { return func() time.Time { return time.Time{} } }
+func WatchWriter(*os.File) (gone func() time.Time, isStream bool) { return nil, false }
 
 // wasReset is false: the system does not tell in one call.
 func wasReset(*os.File) bool { return false }

@@ -334,13 +334,20 @@ func TestNoteOfALaterAttempt(t *testing.T) {
 	j.NoteStart(&later, "of the second")
 	found, err := j.Find(t.Context(), tk.ID)
 	must(t, err)
-	if found.Last.Process != "" || found.Later.Number != 2 || found.Later.Process != "of the second" {
-		t.Errorf("got %+v and %+v, want the note of attempt 2", found.Last, found.Later)
+	if found.Last.Later != 2 || found.Last.Process != "of the second" {
+		t.Errorf("got %+v, want the note of attempt 2", found.Last)
 	}
 	later.ID = "other"
 	j.NoteStart(&later, "of another task")
-	if found, err = j.Find(t.Context(), tk.ID); err != nil || found.Later.Number != 0 {
+	if found, err = j.Find(t.Context(), tk.ID); err != nil || found.Last.Later != 0 {
 		t.Errorf("got %+v, %v, want no later attempt", found, err)
+	}
+	apply(t, j, tk, recording(retryIn(0)))
+	later.ID = tk.ID
+	j.NoteStart(&later, "of the second")
+	must(t, j.Cancel(t.Context(), tk.Number, epoch))
+	if found, err = j.Find(t.Context(), tk.ID); err != nil || !found.Last.CutOff() || found.Last.Later != 2 {
+		t.Errorf("cancelled in its wait: got %+v, %v, want the note of attempt 2", found, err)
 	}
 }
 

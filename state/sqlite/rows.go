@@ -72,7 +72,7 @@ func (j *Journal) scanTask(scan conn.Scanner, known map[string]task.Policy) (*ta
 // findNote looks for the processes of an attempt that was cut off before they were stored, be it before the attempt
 // itself was.
 func (j *Journal) findNote(t *task.Task) {
-	if j.owners == nil || t.Status.Finished() && !t.Last.CutOff() {
+	if j.owners == nil || t.Status == task.Succeeded {
 		return
 	}
 	key, process := j.owners.Noted(t.Number)
@@ -80,8 +80,8 @@ func (j *Journal) findNote(t *task.Task) {
 	number, _ := strconv.Atoi(text)
 	switch {
 	case id != t.ID:
-	case number > t.Last.Number:
-		t.Later = task.Attempt{Number: number, Process: process}
+	case number > t.Last.Number && t.Last.Number > 0:
+		t.Last.Later, t.Last.Process = number, process
 	case number == t.Last.Number && t.Last.Process == "" && t.Last.CutOff():
 		t.Last.Process = process
 	}
