@@ -77,7 +77,7 @@ func (p *Host) readInput(source *stdio.Reader) (*spool.Spool, error) {
 		return nil, err
 	}
 	terminal := stdio.IsTerminal(source.File)
-	proc.NoteSignals()
+	proc.NoteSignals(true)
 	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
 	if _, err := io.Copy(kept, source); err != nil {
 		return nil, err

@@ -109,7 +109,7 @@ func TestSignalAfterTheEndOfABody(t *testing.T) {
 
 // What ends retry add a moment after the writer leaves no task that a worker would run with a part of its stdin.
 func TestAddOutlivesTheWriter(t *testing.T) {
-	proc.NoteSignals() // not in the bubble, which it would outlive
+	proc.NoteSignals(true) // not in the bubble, which it would outlive
 	tests := []struct {
 		name   string
 		source *os.File

@@ -29,15 +29,15 @@ type Host struct {
 	writerGone func() time.Time        // when stdin lost its last writer; nil: nobody has looked
 }
 
-// NoteWriter begins to look for what may end the writer of an input too early: of stdin, or of another one as well. It
-// must be called before that is read.
-func (p *Host) NoteWriter(another bool) {
+// NoteWriter begins to look for what may end the writer of stdin too early, or that of another input which is read to
+// its end. It must be called before the read.
+func (p *Host) NoteWriter(toItsEnd bool) {
 	gone, isStream := stdio.WatchWriter(p.Stdin)
 	if isStream {
 		p.writerGone = gone
 	}
-	if isStream || another {
-		proc.NoteSignals()
+	if isStream || toItsEnd {
+		proc.NoteSignals(toItsEnd)
 	}
 }
 

@@ -160,7 +160,7 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 		return nil, err
 	}
 	if tk.Target == nil && tk.Options.Stdin != task.StdinNull {
-		p.NoteWriter(false)
+		p.NoteWriter(tk.Options.Stdin == task.StdinReplay)
 	}
 	if w.ownKey = tk.IdempotencyKey != ""; !w.ownKey {
 		tk.IdempotencyKey = uuid.NewString()

@@ -84,5 +84,8 @@ func Boot() string {
 // HaveOpen is not known.
 func HaveOpen(os.FileInfo) bool { return false }
 
-// outlivedElse returns signals that other systems lack.
+// outlivedElse returns none: the rest is for Linux.
 func outlivedElse() []syscall.Signal { return nil }
+
+// realTime returns none: the system has no such signals.
+func realTime() []syscall.Signal { return nil }

@@ -233,9 +233,11 @@ func Boot() string {
 	return string(bytes.TrimSpace(boot))
 }
 
-// outlivedElse returns signals that other systems lack. The first three of real time are for the runtime of Go.
-func outlivedElse() []syscall.Signal {
-	signals := []syscall.Signal{syscall.SIGPWR}
+// outlivedElse returns a signal that other systems lack.
+func outlivedElse() []syscall.Signal { return []syscall.Signal{syscall.SIGPWR} }
+
+// realTime returns the signals of real time but for the first three, which are for the runtime of Go.
+func realTime() (signals []syscall.Signal) {
 	for sig := syscall.Signal(35); sig <= 64; sig++ {
 		signals = append(signals, sig)
 	}

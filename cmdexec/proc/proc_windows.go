@@ -181,3 +181,6 @@ func HaveOpen(os.FileInfo) bool { return false }
 
 // outlived returns none: there are no such signals.
 func outlived() []syscall.Signal { return nil }
+
+// realTime returns none for the same reason.
+func realTime() []syscall.Signal { return nil }

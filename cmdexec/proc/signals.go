@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -15,10 +16,22 @@ var noted struct {
 }
 
 // NoteSignals begins to note such signals, since one may end what writes an input. What came since the process began,
-// and its stdin is a pipe, is noted then.
-var NoteSignals = sync.OnceFunc(func() {
+// and its stdin is a pipe, is noted then. Each signal takes some 30 µs: those of real time are noted on demand.
+func NoteSignals(ofRealTime bool) {
+	noteUsual()
+	if ofRealTime {
+		noteRealTime()
+	}
+}
+
+var (
+	noteUsual    = sync.OnceFunc(func() { note(outlived()) })
+	noteRealTime = sync.OnceFunc(func() { note(realTime()) })
+)
+
+func note(wanted []syscall.Signal) {
 	signals := make(chan os.Signal, 8)
-	for _, sig := range outlived() {
+	for _, sig := range wanted {
 		if !InheritedIgnored(sig) {
 			signal.Notify(signals, sig)
 		}
@@ -30,7 +43,7 @@ var NoteSignals = sync.OnceFunc(func() {
 			noted.Unlock()
 		}
 	}()
-})
+}
 
 // Signalled reports whether one was noted between two times.
 func Signalled(from, to time.Time) bool {
