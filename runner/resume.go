@@ -180,7 +180,8 @@ func (r *Runner) findLeft(t *task.Task) (found string, by task.Attempt, err erro
 	if t.Last.CutOff() {
 		if found, err = r.Survivors.Find(t, t.Last); err != nil {
 			err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
-				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", max(t.Last.Number, t.Last.Later), err)
+				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead",
+				max(t.Last.Number, t.Last.Later), err)
 		}
 		if found != "" || err != nil {
 			return found, t.Last, err

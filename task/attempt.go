@@ -18,8 +18,8 @@ type Attempt struct {
 	Outcome   Outcome
 	Decision  Decision // Verdict is empty while the attempt runs
 	Worker    string   // the name of the worker that carried it; empty for a process of its own
-	// Later is the number of an attempt that began after this one while the journal could not be written: a note alone is
-	// left of that, and Process is its. 0 for none.
+	// Later is the number of an attempt that began after this one while the journal could not be written; 0 for none. Only
+	// a note tells of that attempt, and Process leads to it.
 	Later int
 }
 
@@ -28,7 +28,8 @@ type Attempt struct {
 func (a Attempt) CutOff() bool {
 	v := a.Decision.Verdict
 	stopped := v != VerdictSucceeded && a.Outcome.Error == ErrorNone && slices.Contains(stopSignals, a.Outcome.Signal)
-	return a.Number > 0 && (a.Later > 0 || a.Outcome.IsCrash() || v == VerdictInterrupted || v == VerdictCancelled || stopped)
+	stopped = stopped || v == VerdictInterrupted || v == VerdictCancelled
+	return a.Number > 0 && (a.Later > 0 || stopped || a.Outcome.IsCrash())
 }
 
 var stopSignals = []string{"SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL"}

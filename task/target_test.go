@@ -33,8 +33,10 @@ func TestTargetKeepsItsBytes(t *testing.T) {
 	})
 	defer delete(decoders, kind)
 	at := time.Date(2026, 11, 27, 1, 2, 3, 0, time.UTC)
-	for _, text := range []string{"", "plain", "caf\u00e9 \u65e5", "caf\xe9", "\xff", "\ufffd", `\ufffd`, "\x00", "\x00\u65e5", "\x00\xe9",
-		"\u65e5\xe9"} {
+	for _, text := range []string{
+		"", "plain", "caf\u00e9 \u65e5", "caf\xe9", "\xff", "\ufffd", `\ufffd`, "\x00", "\x00\u65e5", "\x00\xe9",
+		"\u65e5\xe9",
+	} {
 		maybe := text
 		before := &thing{
 			Text: text, List: []string{"a", text}, Parts: []part{{text, []byte(text)}}, Maybe: &maybe,

@@ -78,17 +78,24 @@ func TestTheEndReachesAJournalThatWasMovedBefore(t *testing.T) {
 	}
 }
 
+// guardedClaim returns a journal that must not warn, with a task whose first attempt is claimed.
+func guardedClaim(t *testing.T, dir string) (*Journal, *task.Task) {
+	t.Helper()
+	journal, err := sqlite.Open(t.Context(), dir)
+	testkit.Must(t, err)
+	g := &Journal{Journal: journal, warn: func(err error) { t.Error(err) }}
+	tk := newTask("false")
+	testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
+	return g, tk
+}
+
 // Where others hold the journal, an outcome and the next claim are not waited for long together: one after the other
 // they are.
 func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		journal, err := sqlite.Open(t.Context(), dir)
-		testkit.Must(t, err)
-		g := &Journal{Journal: journal, warn: func(err error) { t.Error(err) }}
+		g, tk := guardedClaim(t, dir)
 		defer g.close()
-		tk := newTask("false")
-		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
 		tk.AttemptCount, tk.Status = 1, task.InFlight
 		a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
 		tk.ApplyDecision(a, time.Now())
@@ -106,7 +113,7 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 		}
 		g.Stopping = nil
 		testkit.Must(t, g.RecordAndClaim(t.Context(), tk, a, time.Now()))
-		if found, err := journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight ||
+		if found, err := g.Journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight ||
 			found.AttemptCount != 2 {
 			t.Errorf("got %+v, %v, want the second attempt in flight", found, err)
 		}
@@ -117,12 +124,8 @@ func TestGuardedJournalChainsSoonOrNot(t *testing.T) {
 func TestGuardedJournalNotesAProcessLater(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		journal, err := sqlite.Open(t.Context(), dir)
-		testkit.Must(t, err)
-		g := &Journal{Journal: journal, warn: func(err error) { t.Error(err) }}
+		g, tk := guardedClaim(t, dir)
 		defer g.close()
-		tk := newTask("false")
-		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
 		tk.AttemptCount = 1
 		unlock := locked(t, dir)
 		if g.NoteProcess(t.Context(), tk, "token") {
@@ -132,7 +135,7 @@ func TestGuardedJournalNotesAProcessLater(t *testing.T) {
 		if !g.NoteProcess(t.Context(), tk, "token") {
 			t.Error("after it: got false, want true")
 		}
-		attempts, err := journal.Attempts(t.Context(), tk.Number)
+		attempts, err := g.Journal.Attempts(t.Context(), tk.Number)
 		if err != nil || len(attempts) != 1 || attempts[0].Process != "token" {
 			t.Errorf("got %+v, %v, want one attempt with the token", attempts, err)
 		}

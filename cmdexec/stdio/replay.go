@@ -238,8 +238,8 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 	}
 }
 
-// errSignalled is the error of a pipe that has ended with a signal to all of a job, as batch systems send one: it may be
-// half of an input.
+// errSignalled is the error of a pipe that has ended with a signal to all of a job, as batch systems send one: it may
+// be half of an input.
 var errSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
 
 // awaitGrace returns when a pipe has ended, EndGrace after that or when the attempt is over; zero for what is no pipe.

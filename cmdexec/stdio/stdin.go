@@ -75,7 +75,8 @@ type InheritedStdin struct {
 	Known task.Source
 	// Signalled is that of ReplayedStdin; nil: nobody knows.
 	Signalled func(ended time.Time) bool
-	Lost      func(error) // called once where a second attempt follows that may find another input than the first; may be nil
+	// Lost is called once where an attempt would get a part of the input, or another one than the first; may be nil.
+	Lost func(error)
 
 	info     os.FileInfo // of the file; nil until it is looked at
 	opened   bool

@@ -107,8 +107,8 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now ti
 	return j.cancelNested(ctx, t, before, now, status == task.Cancelled)
 }
 
-// nestedIn selects the numbers of the unfinished tasks that ran inside a task ?1, however deep: those in between have ended
-// since a time ?2. What was queued was handed over.
+// nestedIn selects the numbers of the unfinished tasks that ran inside a task ?1, however deep: those in between have
+// ended since a time ?2. What was queued was handed over.
 const nestedIn = `WITH RECURSIVE up (number, outer, ended) AS (
 	SELECT number, parent, NULL FROM tasks
 		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL` + upToOuter
