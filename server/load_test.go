@@ -162,6 +162,29 @@ func TestStoreThatCannotBeWritten(t *testing.T) {
 	g.ask("GET", "/readyz", "").wants(200) // else nobody would try again
 }
 
+// unreadQueue cannot read its policies.
+type unreadQueue struct{ state.Queue }
+
+func (unreadQueue) GetPolicy(context.Context, string) (*state.StoredPolicy, error) {
+	return nil, fmt.Errorf("get: %w", state.ErrCorrupt)
+}
+
+// That its policies cannot be read is no mistake of the client, whatever else it says.
+func TestPoliciesThatCannotBeRead(t *testing.T) {
+	q, err := sqlite.OpenQueue(t.Context(), t.TempDir())
+	testkit.Must(t, err)
+	defer func() { _ = q.Close() }()
+	g := serving(t, q, func(c *Config) { c.Queue, c.Warn = unreadQueue{q}, func(error) {} })
+	for path, body := range map[string]string{
+		"/retry-tasks": hook, "/retry-tasks:batch": `{"tasks": [` + hook + `]}`, "/retry-policies:preview": `{}`,
+	} {
+		if a := g.ask("POST", path, body).wants(503); a.header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %v, want Retry-After", path, a.header)
+		}
+	}
+	g.ask("POST", "/retry-tasks", `{"targetUrl": "https://example.org/", "unknown": 1}`).wants(503)
+}
+
 // A client that does not read its events is dropped, and holds nobody up.
 func TestDeafClient(t *testing.T) {
 	g := newRig(t)

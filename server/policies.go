@@ -12,6 +12,7 @@ import (
 
 	"github.com/10f93571/retry/backoff"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/server/wire"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -120,8 +121,7 @@ func (c *policyCache) find(name string) (*task.Policy, error) {
 	p, err := c.server.policy(ctx, name)
 	switch {
 	case err != nil:
-		c.server.Warn(err)
-		return nil, errors.New("the policies cannot be read now")
+		return nil, fmt.Errorf("%w: %w", wire.ErrUnread, err)
 	case p == nil:
 		return nil, c.server.unknownPolicy(ctx, name)
 	case p.Damage != nil:

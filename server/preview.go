@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -69,6 +70,9 @@ func (s *Server) previewPolicy(w http.ResponseWriter, r *http.Request) error {
 		o.Failf("policy", "policy and policyId say the same thing\nhint: give one of them")
 	case !o.Has("policy"):
 		found, err := s.named.find(name)
+		if errors.Is(err, wire.ErrUnread) {
+			return err
+		}
 		if err != nil {
 			o.Fail("policyId", err)
 			break

@@ -254,8 +254,9 @@ type Settings interface {
 	OwnOperation(ctx context.Context, id string) (bool, error)
 	DisownOperation(id string) error
 
-	// BlobInUse reports whether a task has the body with a hash.
-	BlobInUse(ctx context.Context, hash string) (bool, error)
+	// BlobInUse reports whether a task has the body with a hash, or may have had it when it was last used: one of a
+	// damaged journal that was set aside since then.
+	BlobInUse(ctx context.Context, hash string, lastUsed time.Time) (bool, error)
 }
 
 // NewRevision is the revision of a policy that does not exist yet.

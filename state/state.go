@@ -40,6 +40,9 @@ type Writer interface {
 	Unclaim(ctx context.Context, t *task.Task) error
 	// NoteProcess stores with the attempt in flight how to find its processes.
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
+	// ClaimLate does so for an attempt that has begun at a time, and that Claim could not store. It stores the end of the
+	// attempt before it, too.
+	ClaimLate(ctx context.Context, t *task.Task, began time.Time, process string) error
 	// NoteStart keeps the same for a moment, until it is stored or other tasks begin. It costs next to nothing.
 	NoteStart(t *task.Task, process string)
 	// NoteAssumed stores with the task's last attempt how to find its processes, now that a user has said that they have

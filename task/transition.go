@@ -15,7 +15,7 @@ const (
 	EventClaim    = "claim"
 	EventRetryNow = "retry now" // an outcome and the claim of the attempt that follows at once, in one step
 	EventUnclaim  = "unclaim"   // the claim of an attempt that did not begin is taken back
-	EventCatchUp  = "catch up"  // the end of a task whose store could not be written in between
+	EventCatchUp  = "catch up"  // an attempt, or the end, of a task whose store could not be written in between
 	EventRequeue  = "requeue"
 )
 
@@ -38,6 +38,8 @@ var transitions = [...]Transition{
 	{string(VerdictExhausted), Pending, Exhausted},
 	{string(VerdictCancelled), InFlight, Cancelled},
 	{string(VerdictCancelled), Pending, Cancelled},
+	{EventCatchUp, InFlight, InFlight},
+	{EventCatchUp, Pending, InFlight},
 	{EventCatchUp, InFlight, Succeeded},
 	{EventCatchUp, InFlight, Failed},
 	{EventCatchUp, InFlight, Exhausted},

@@ -23,6 +23,7 @@ type Journal struct {
 	named    bool        // the run has a name, which only a journal can keep from running twice
 	broken   atomic.Bool // it failed; it stays open all the same, for the locks that say who owns the tasks
 	gone     atomic.Bool // no later command finds the task: the journal was set aside, or moved away
+	began    time.Time   // the latest attempt, whether the journal has it or not
 	left     int64       // the number that the task has in a journal that is gone; 0 in any other
 	warn     func(error)
 	required bool            // fail instead, as long as nothing has run
@@ -37,7 +38,7 @@ type Journal struct {
 
 // Claim implements runner.Journal.
 func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error {
-	if g.absent() {
+	if g.began = now; g.absent() {
 		return nil
 	}
 	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
@@ -100,16 +101,24 @@ func (g *Journal) amend(ctx context.Context, t *task.Task, changed bool) error {
 
 // NoteProcess implements runner.Journal.
 func (g *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) bool {
-	if g.absent() {
+	if g.Journal == nil || g.gone.Load() || t.Number == 0 {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, shortly)
 	defer cancel()
-	err := g.Journal.NoteProcess(ctx, t, process)
+	broken := g.broken.Load()
+	var err error
+	if broken {
+		err = g.Journal.ClaimLate(ctx, t, g.began, process)
+	} else {
+		err = g.Journal.NoteProcess(ctx, t, process)
+	}
 	if errors.Is(err, state.ErrFull) || errors.Is(err, state.ErrLocked) {
 		return false // where it lasts, the write of the attempt's end says so
 	}
-	_ = g.failed(err, t, false) // it warns, or leaves a resume to its next write
+	if !broken {
+		_ = g.failed(err, t, false) // it warns, or leaves a resume to its next write
+	}
 	return true
 }
 

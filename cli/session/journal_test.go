@@ -142,6 +142,35 @@ func TestGuardedJournalNotesAProcessLater(t *testing.T) {
 	})
 }
 
+// An attempt that began while the journal could not be written is stored as soon as it can be.
+func TestGuardedJournalClaimsLater(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		g, tk := guardedClaim(t, dir)
+		defer g.close()
+		tk.BeginAttempt()
+		a := task.Attempt{Number: 1, StartedAt: time.Now(), Decision: task.Decision{Verdict: task.VerdictRetry}}
+		tk.ApplyDecision(a, time.Now())
+		warned := 0
+		g.warn = func(error) { warned++ }
+		unlock := locked(t, dir)
+		testkit.Must(t, g.Record(t.Context(), tk, a))
+		testkit.Must(t, g.Claim(t.Context(), tk, time.Now()))
+		tk.BeginAttempt()
+		if g.NoteProcess(t.Context(), tk, "token") {
+			t.Error("under a lock: got true, want false")
+		}
+		unlock()
+		if !g.NoteProcess(t.Context(), tk, "token") || warned != 1 {
+			t.Errorf("after it: got false or %d warnings, want true and 1", warned)
+		}
+		if found, err := g.Journal.Find(t.Context(), tk.ID); err != nil || found.Status != task.InFlight ||
+			found.AttemptCount != 2 || found.Last.Process != "token" {
+			t.Errorf("got %+v, %v, want the second attempt in flight, with the token", found, err)
+		}
+	})
+}
+
 // A run without a journal chains nothing.
 func TestGuardedJournalWithoutOne(t *testing.T) {
 	g := &Journal{}

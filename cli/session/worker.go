@@ -265,7 +265,7 @@ func (c *Carrier) Tidy(ctx context.Context, kept time.Duration) {
 		case <-ctx.Done():
 			return
 		}
-		inUse := func(hash string) (bool, error) { return c.queue.BlobInUse(ctx, hash) }
+		inUse := func(b blobs.Info) (bool, error) { return c.queue.BlobInUse(ctx, b.Hash, b.Used) }
 		if _, err := c.Blobs.Sweep(ctx, time.Now().Add(-blobTime), inUse); err != nil && ctx.Err() == nil {
 			c.lines.Warn(fmt.Errorf("remove old bodies: %w", err))
 		}

@@ -78,7 +78,7 @@ func TestKill(t *testing.T) {
 	if _, err := s.Sweep(t.Context(), aWhileAgo(), none); err != nil || len(testkit.Names(t, s.dir)) != 2 {
 		t.Errorf("young: got %q, %v, want it left alone", testkit.Names(t, s.dir), err)
 	}
-	all := func(string) (bool, error) { return true, nil }
+	all := func(Info) (bool, error) { return true, nil }
 	if _, err := s.Sweep(t.Context(), time.Now().Add(time.Hour), all); err != nil {
 		t.Errorf("sweep: got %v, want none", err)
 	}

@@ -69,7 +69,7 @@ type Swept struct {
 // the meantime, and only then removes it: what was kept before that is still there, and who wants to keep it after that
 // is told that it is gone. So no lock is needed.
 func (s *Store) Sweep(
-	ctx context.Context, before time.Time, inUse func(hash string) (bool, error),
+	ctx context.Context, before time.Time, inUse func(Info) (bool, error),
 ) (swept Swept, err error) {
 	for name, failed := range s.names() {
 		if failed == nil {
@@ -95,12 +95,12 @@ func (s *Store) Sweep(
 	return swept, err
 }
 
-func (s *Store) sweep(hash string, before time.Time, inUse func(string) (bool, error), swept *Swept) error {
+func (s *Store) sweep(hash string, before time.Time, inUse func(Info) (bool, error), swept *Swept) error {
 	info, err := s.Stat(hash)
 	if err != nil || !info.Used.Before(before) {
 		return err
 	}
-	if used, err := inUse(hash); err != nil || used {
+	if used, err := inUse(info); err != nil || used {
 		return err
 	}
 	if err := os.Rename(s.path(hash), s.path(hash+outgoing)); err != nil {
@@ -110,14 +110,14 @@ func (s *Store) sweep(hash string, before time.Time, inUse func(string) (bool, e
 }
 
 // remove removes what was taken away, or puts it back where it is used after all.
-func (s *Store) remove(hash string, before time.Time, inUse func(string) (bool, error), swept *Swept) error {
+func (s *Store) remove(hash string, before time.Time, inUse func(Info) (bool, error), swept *Swept) error {
 	info, err := os.Stat(s.path(hash + outgoing))
 	if err != nil {
 		return err
 	}
 	used := !info.ModTime().Before(before)
 	if !used {
-		used, err = inUse(hash)
+		used, err = inUse(Info{Hash: hash, Size: info.Size(), Used: info.ModTime()})
 	}
 	if err != nil || used {
 		return errors.Join(err, s.putBack(hash))

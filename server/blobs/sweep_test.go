@@ -23,7 +23,7 @@ func age(t testing.TB, s *Store, name string) {
 	testkit.Must(t, os.Chtimes(s.path(name), old, old))
 }
 
-func none(string) (bool, error) { return false, nil }
+func none(Info) (bool, error) { return false, nil }
 
 // aWhileAgo is the time before which blobs are swept in these tests.
 func aWhileAgo() time.Time { return time.Now().Add(-time.Hour) }
@@ -48,9 +48,9 @@ func TestSweep(t *testing.T) {
 	age(t, s, "README")
 
 	var asked []string
-	swept, err := s.Sweep(t.Context(), aWhileAgo(), func(hash string) (bool, error) {
-		asked = append(asked, hash)
-		return hash == used || hash == leftUsed, nil
+	swept, err := s.Sweep(t.Context(), aWhileAgo(), func(b Info) (bool, error) {
+		asked = append(asked, b.Hash)
+		return b.Hash == used || b.Hash == leftUsed, nil
 	})
 	if want := (Swept{Blobs: 2, Bytes: int64(len("unused") + len("left"))}); err != nil || swept != want {
 		t.Errorf("got %+v, %v, want %+v", swept, err, want)
@@ -91,8 +91,8 @@ func TestSweepErrors(t *testing.T) {
 	age(t, s, first)
 	age(t, s, second)
 	broken := errors.New("the journal is locked")
-	swept, err := s.Sweep(t.Context(), aWhileAgo(), func(hash string) (bool, error) {
-		if hash == first {
+	swept, err := s.Sweep(t.Context(), aWhileAgo(), func(b Info) (bool, error) {
+		if b.Hash == first {
 			return false, broken
 		}
 		return false, nil
@@ -115,7 +115,7 @@ func TestKeepDuringASweep(t *testing.T) {
 		hash := put(t, s, "x")
 		age(t, s, hash)
 		asked := 0
-		_, err := s.Sweep(t.Context(), aWhileAgo(), func(string) (bool, error) {
+		_, err := s.Sweep(t.Context(), aWhileAgo(), func(Info) (bool, error) {
 			if asked++; asked == moment {
 				if _, err := s.Keep(hash); moment == 1 && err != nil || moment == 2 && !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("keep at question %d: got %v", moment, err)

@@ -42,6 +42,7 @@ type Object struct {
 // report is what all objects of one body share.
 type report struct {
 	mistakes []Mistake
+	unjudged error
 	more     int // beyond maxMistakes
 	objects  []*Object
 }
@@ -103,12 +104,18 @@ func (o *Object) Failf(name, format string, args ...any) { o.Fail(name, fmt.Erro
 // FailAt remembers what is wrong at a pointer of the body, such as Pointer("tags") + "/3".
 func (o *Object) FailAt(pointer string, err error) { o.report.add(pointer, err.Error()) }
 
-// Failed reports whether a mistake was found anywhere in the body so far.
-func (o *Object) Failed() bool { return len(o.report.mistakes) > 0 }
+// Abandon remembers why the body cannot be judged now, which is no mistake of the client.
+func (o *Object) Abandon(err error) { o.report.unjudged = err }
+
+// Failed reports whether a mistake was found anywhere in the body so far, or the body cannot be judged.
+func (o *Object) Failed() bool { return len(o.report.mistakes) > 0 || o.report.unjudged != nil }
 
 // Finish ends the reading of a body: it adds the unknown fields of all objects that were read. The error is a *Problem,
-// 422 with every mistake, or nil where there is none.
+// 422 with every mistake, or nil where there is none; and what Abandon was told, whatever else was found.
 func (o *Object) Finish() error {
+	if o.report.unjudged != nil {
+		return o.report.unjudged
+	}
 	for _, object := range o.report.objects {
 		object.findUnknown()
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -33,7 +34,7 @@ func DefaultLimits() Limits {
 // and refuses commands.
 type Decoder struct {
 	Limits Limits
-	// Policy finds a policy by its name; its error is told to the client.
+	// Policy finds a policy by its name; its error is told to the client, but for ErrUnread.
 	Policy func(name string) (*task.Policy, error)
 	// CheckTarget refuses a URL that requests must not go to; the error names the rule.
 	CheckTarget func(*url.URL) error
@@ -48,6 +49,9 @@ type Decoder struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
+
+// ErrUnread says that the policies cannot be read now.
+var ErrUnread = errors.New("read the policies")
 
 // Header is what the headers of an HTTP request say about the task in its body.
 type Header struct {
@@ -92,10 +96,14 @@ func (d *Decoder) Exhausted(t *task.Task) (*task.Task, error) {
 	lenient.CheckTarget = nil // it is judged when it is dialled
 	lenient.Policy = func(name string) (*task.Policy, error) {
 		p, err := d.named(name)
-		if err != nil { // it is gone since then, and to escalate matters more
+		if err != nil { // it is gone since then, or cannot be read, and to escalate matters more
 			p, err = d.named(task.DefaultPolicyName)
 		}
-		return p, err
+		if err != nil {
+			standard := task.DefaultPolicy()
+			p = &standard
+		}
+		return p, nil
 	}
 	next := lenient.read(o, Header{Exec: true}, true)
 	if err := o.Finish(); err != nil {
@@ -191,11 +199,14 @@ func (d *Decoder) policy(o *problem.Object, t *task.Task, sum *payload) *problem
 	}
 	sum.add("policyId", name)
 	found, err := d.named(name)
-	if err != nil {
+	switch {
+	case errors.Is(err, ErrUnread):
+		o.Abandon(err)
+	case err != nil:
 		o.Fail("policyId", err)
-		return nil
+	default:
+		t.Policy = *found
 	}
-	t.Policy = *found
 	return nil
 }
 

@@ -89,6 +89,10 @@ func TestExhausted(t *testing.T) {
 	if other, err := gone.Exhausted(parent); err != nil || other.Policy.Name != task.DefaultPolicyName {
 		t.Errorf("got %v, error %v, want the default in place of a policy that is gone", other, err)
 	}
+	unread := &Decoder{Policy: func(string) (*task.Policy, error) { return nil, ErrUnread }}
+	if other, err := unread.Exhausted(parent); err != nil || other.Policy.Name != task.DefaultPolicyName {
+		t.Errorf("got %v, error %v, want the default in place of a policy that cannot be read", other, err)
+	}
 	if none, err := d.Exhausted(next); none != nil || err != nil {
 		t.Errorf("got %v, %v, want nothing to follow", none, err)
 	}

@@ -269,6 +269,23 @@ func TestAsidesHaveTheirOwnNames(t *testing.T) {
 	}
 }
 
+// The bodies of a journal that was set aside are kept as long as that is: they are what its tasks send.
+func TestBodiesOfAJournalThatWasSetAside(t *testing.T) {
+	q := openQueue(t)
+	aside, err := makeAside(q.dir, time.Now())
+	must(t, err)
+	must(t, os.Chtimes(aside, epoch, epoch))
+	for used, want := range map[time.Time]bool{epoch.Add(-time.Hour): true, epoch.Add(time.Hour): false} {
+		if got, err := q.BlobInUse(t.Context(), "hash", used); got != want || err != nil {
+			t.Errorf("last used %s: got %v, %v, want %v", used, got, err, want)
+		}
+	}
+	must(t, os.Remove(aside))
+	if got, err := q.BlobInUse(t.Context(), "hash", epoch.Add(-time.Hour)); got || err != nil {
+		t.Errorf("without it: got %v, %v, want false", got, err)
+	}
+}
+
 // A journal is opened only while nobody moves it.
 func TestOpeningWaitsForWhoSetsAside(t *testing.T) {
 	dir := t.TempDir()

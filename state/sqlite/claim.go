@@ -153,14 +153,47 @@ func (j *Journal) claimNext(c *conn.Conn, t *task.Task, now time.Time) error {
 	if _, err := j.positionOf(c, t); err != nil {
 		return err
 	}
-	err := j.advance(c, t.Number, t.ID, transition{
+	return j.beginAttempt(c, t, now, transition{
 		event: task.EventClaim, from: task.Pending, fromCount: t.AttemptCount, to: task.InFlight, count: t.AttemptCount + 1,
 	})
-	if err != nil {
+}
+
+// ClaimLate implements state.Writer.
+func (j *Journal) ClaimLate(ctx context.Context, t *task.Task, began time.Time, process string) error {
+	return j.write(ctx, func(c *conn.Conn) error {
+		stored, err := j.positionOf(c, t)
+		switch {
+		case err != nil:
+			return err
+		case stored.status.Finished(), stored.count > t.AttemptCount:
+			return task.ErrNotOwner
+		case stored.count < t.AttemptCount:
+			if err := j.claimLate(c, t, stored, began); err != nil {
+				return err
+			}
+		}
+		return noteProcess(c, t, process)
+	})
+}
+
+func (j *Journal) claimLate(c *conn.Conn, t *task.Task, stored placed, began time.Time) error {
+	if t.Last.Number > 0 {
+		if err := catchUpAttempts(c, t); err != nil {
+			return err
+		}
+	}
+	return j.beginAttempt(c, t, began, transition{
+		event: task.EventCatchUp, from: stored.status, fromCount: stored.count, to: task.InFlight, count: t.AttemptCount,
+	})
+}
+
+// beginAttempt writes an attempt that begins, with the task's step.
+func (j *Journal) beginAttempt(c *conn.Conn, t *task.Task, now time.Time, s transition) error {
+	if err := j.advance(c, t.Number, t.ID, s); err != nil {
 		return err
 	}
 	conn.Step("attempt counted")
-	if t.AttemptCount == 0 { // it was stored before it could begin: its budget begins now
+	if s.fromCount == 0 { // it was stored before it could begin: its budget begins now
 		if err := rewriteBegin(c, t); err != nil {
 			return err
 		}
@@ -170,7 +203,7 @@ func (j *Journal) claimNext(c *conn.Conn, t *task.Task, now time.Time) error {
 			return err
 		}
 	}
-	return insertAttempt(c, t.Number, t.AttemptCount+1, now)
+	return insertAttempt(c, t.Number, s.count, now)
 }
 
 // mostSkipped is how many numbers in a row may have owners. Something else holds all of the file where more have.

@@ -306,7 +306,12 @@ func (q *Queue) found(ctx context.Context, query string, args ...any) ([]*task.T
 const selectBlob = "SELECT EXISTS (SELECT 1 FROM tasks WHERE blob = ?)"
 
 // BlobInUse implements state.Queue.
-func (q *Queue) BlobInUse(ctx context.Context, hash string) (used bool, err error) {
+func (q *Queue) BlobInUse(ctx context.Context, hash string, lastUsed time.Time) (used bool, err error) {
+	for _, aside := range Asides(q.dir) {
+		if info, err := os.Stat(aside); err == nil && !lastUsed.After(info.ModTime()) {
+			return true, nil
+		}
+	}
 	err = q.reading(ctx, func(c *conn.Conn) error {
 		return c.Row(selectBlob, []any{hash}, &used)
 	})

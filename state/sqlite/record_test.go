@@ -351,6 +351,51 @@ func TestNoteOfALaterAttempt(t *testing.T) {
 	}
 }
 
+// An attempt that began while the journal could not be written is written later, with what came before it.
+func TestClaimLate(t *testing.T) {
+	for name, before := range map[string]func(t *testing.T, j *Journal, tk *task.Task){
+		"the end of the first is there": func(t *testing.T, j *Journal, tk *task.Task) {
+			apply(t, j, tk, recording(retryIn(0)))
+		},
+		"it is not": func(_ *testing.T, _ *Journal, tk *task.Task) {
+			tk.ApplyDecision(task.Attempt{Number: 1, StartedAt: epoch, Outcome: saying(7, "", ""), Decision: retryIn(0)}, epoch)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j := open(t)
+			tk := inFlight(t, j)
+			before(t, j, tk)
+			tk.BeginAttempt()
+			for _, token := range []string{"early", "of the second"} {
+				must(t, j.ClaimLate(t.Context(), tk, epoch, token))
+			}
+			checkNotes(t, j, tk, "", "of the second")
+			if found := stored(t, j, tk.ID); found.Status != task.InFlight || found.AttemptCount != 2 ||
+				attempts(t, j, tk.Number)[0].Decision.Verdict != task.VerdictRetry {
+				t.Errorf("got %+v, want the second in flight after a first that is retried", found)
+			}
+			must(t, j.Cancel(t.Context(), tk.Number, epoch))
+			if err := j.ClaimLate(t.Context(), tk, epoch, "late"); !errors.Is(err, task.ErrNotOwner) {
+				t.Errorf("after a cancel: got %v, want ErrNotOwner", err)
+			}
+		})
+	}
+}
+
+// A task that was stored to wait has its first attempt written later as well, and its budget begins with that.
+func TestClaimLateOfTheFirst(t *testing.T) {
+	j := open(t)
+	tk := newTask()
+	must(t, j.Create(t.Context(), tk, nil))
+	tk.BeginAttempt()
+	tk.CreatedAt = epoch.Add(time.Hour)
+	must(t, j.ClaimLate(t.Context(), tk, tk.CreatedAt, "of the first"))
+	if found := stored(t, j, tk.ID); found.Status != task.InFlight || !found.CreatedAt.Equal(tk.CreatedAt.Truncate(time.Microsecond)) ||
+		found.Last.Process != "of the first" {
+		t.Errorf("got %+v, want the first in flight, made an hour later", found)
+	}
+}
+
 // What a dead owner noted leads the resume to what is left, and is still there for the next one where that resume dies
 // too.
 func TestTheProcessSurvivesItsOwner(t *testing.T) {

@@ -129,11 +129,13 @@ func micros(t time.Time) any {
 
 // NoteProcess stores with the attempt in flight how to find its processes.
 func (j *Journal) NoteProcess(ctx context.Context, t *task.Task, process string) error {
-	return j.write(ctx, func(c *conn.Conn) error {
-		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
-		_, err := c.Exec(query, process, t.Number, t.AttemptCount)
-		return err
-	})
+	return j.write(ctx, func(c *conn.Conn) error { return noteProcess(c, t, process) })
+}
+
+func noteProcess(c *conn.Conn, t *task.Task, process string) error {
+	const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ? AND decision IS NULL`
+	_, err := c.Exec(query, process, t.Number, t.AttemptCount)
+	return err
 }
 
 // NoteAssumed stores how to find the processes of the task's last attempt, now that a user has said that they have

@@ -303,7 +303,7 @@ func (s queueSuite) blobInUse(t *testing.T) {
 	tk = p.add(tk)[0]
 	check := func(when, hash string, want bool) {
 		t.Helper()
-		if got, err := p.BlobInUse(t.Context(), hash); got != want || err != nil {
+		if got, err := p.BlobInUse(t.Context(), hash, time.Now()); got != want || err != nil {
 			t.Errorf("%s: got %v, %v of %q; want %v", when, got, err, hash, want)
 		}
 	}
