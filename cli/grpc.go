@@ -74,11 +74,16 @@ func (c *grpcCommand) Check(p *session.Host) (err error) {
 	if err := c.CheckConditions(grpcexec.Kind); err != nil {
 		return err
 	}
-	p.NoteWriter(strings.HasPrefix(flags.OrEmpty(c.Data), "@") || strings.HasPrefix(c.DataRaw, "@"))
-	if c.call, err = c.Build(c.Words[0], method, p.Stdin, p.InputRead); err != nil {
+	p.NoteWriter(c.readsFile())
+	read := func(file string) ([]byte, error) { return p.ReadFile(file, grpcexec.MaxMessage+1) } // one more is refused
+	if c.call, err = c.Build(c.Words[0], method, read); err != nil {
 		return err
 	}
 	return c.call.Check(func(name string) (string, bool) { return flags.LookUp(p.Environ, name) })
+}
+
+func (c *grpcCommand) readsFile() bool {
+	return strings.HasPrefix(flags.OrEmpty(c.Data), "@") || strings.HasPrefix(c.DataRaw, "@")
 }
 
 // Fill implements session.Work.
@@ -88,7 +93,7 @@ func (c *grpcCommand) Fill(_ *session.Host, t *task.Task) error {
 			"\nhint: --idempotent says that it is", n)
 	}
 	t.Kind, t.Target = grpcexec.Kind, c.call
-	if c.Data != nil && *c.Data == "@-" || c.DataRaw == "@-" {
+	if c.readsFile() {
 		t.CreatedAt = time.Now()
 	}
 	t.IdempotencyKey = c.OwnKey(c.call.AsRequest())

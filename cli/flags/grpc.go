@@ -4,13 +4,10 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/10f93571/retry/grpcexec"
-	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/task"
 )
 
@@ -32,9 +29,9 @@ type GRPCFlags struct {
 }
 
 // Build returns the call of host:port or a URL, and of package.Service/Method; the latter is empty where the URL has it.
-// It calls ended with what it has read to its end.
-func (f *GRPCFlags) Build(host, method string, stdin *os.File, ended func(*os.File)) (*grpcexec.Call, error) {
-	body, message, err := f.body(stdin, ended)
+// read returns what a file has, or stdin: request.StdinFile.
+func (f *GRPCFlags) Build(host, method string, read func(file string) ([]byte, error)) (*grpcexec.Call, error) {
+	body, message, err := f.body(read)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +76,7 @@ func callURL(host, method string) string {
 }
 
 // body returns the request as JSON, or as an encoded message, which is not nil then.
-func (f *GRPCFlags) body(stdin *os.File, ended func(*os.File)) (body, message []byte, err error) {
+func (f *GRPCFlags) body(read func(file string) ([]byte, error)) (body, message []byte, err error) {
 	given := 0
 	for _, is := range []bool{f.Data != nil, f.DataRaw != "", f.DataBase64 != nil} {
 		if is {
@@ -90,12 +87,12 @@ func (f *GRPCFlags) body(stdin *os.File, ended func(*os.File)) (body, message []
 	case given > 1:
 		return nil, nil, errors.New("-d, --data-raw and --data-base64 all say what is sent\nhint: give one of them")
 	case f.Data != nil:
-		body, err = readArgument("-d", *f.Data, stdin, ended)
+		body, err = readArgument("-d", *f.Data, read)
 	case f.DataRaw != "":
 		if !strings.HasPrefix(f.DataRaw, "@") {
 			return nil, nil, errors.New("--data-raw takes a file\nhint: --data-raw @FILE, or --data-base64 TEXT")
 		}
-		message, err = readArgument("--data-raw", f.DataRaw, stdin, ended)
+		message, err = readArgument("--data-raw", f.DataRaw, read)
 	case f.DataBase64 != nil:
 		if message, err = base64.StdEncoding.DecodeString(*f.DataBase64); err != nil {
 			err = errors.New("--data-base64: it is not base64")
@@ -108,25 +105,15 @@ func (f *GRPCFlags) body(stdin *os.File, ended func(*os.File)) (body, message []
 }
 
 // readArgument returns a text, or what the file or the stdin holds that it names.
-func readArgument(flag, text string, stdin *os.File, ended func(*os.File)) ([]byte, error) {
+func readArgument(flag, text string, read func(file string) ([]byte, error)) ([]byte, error) {
 	name, isFile := strings.CutPrefix(text, "@")
 	if !isFile {
 		return []byte(text), nil
 	}
-	source := stdin
-	if name != request.StdinFile {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
-		}
-		defer func() { _ = file.Close() }()
-		source = file
-	}
-	content, err := io.ReadAll(io.LimitReader(source, grpcexec.MaxMessage+1)) // one more is refused as too large
+	content, err := read(name)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	ended(source)
 	return content, nil
 }
 

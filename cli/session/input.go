@@ -1,9 +1,11 @@
 package session
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -70,8 +72,14 @@ func reopened(t *task.Task, verb string) (file *os.File, err error) {
 	return file, nil
 }
 
-// readInput reads to its end what is kept with a task.
+// readInput reads to its end what is kept with a task. What a process may have written has a time at which that end was
+// read.
 func (p *Host) readInput(source *stdio.Reader) (*spool.Spool, error) {
+	return p.readMost(source, math.MaxInt64)
+}
+
+// readMost is readInput of so many bytes at most.
+func (p *Host) readMost(source *stdio.Reader, most int64) (*spool.Spool, error) {
 	begun, err := source.File.Stat()
 	if err != nil {
 		return nil, err
@@ -79,23 +87,38 @@ func (p *Host) readInput(source *stdio.Reader) (*spool.Spool, error) {
 	terminal := stdio.IsTerminal(source.File)
 	proc.NoteSignals(true)
 	kept := spool.New(spool.MemoryLimit, func() (*os.File, error) { return spool.Temporary("") })
-	if _, err := io.Copy(kept, source); err != nil {
+	if _, err := io.Copy(kept, io.LimitReader(source, most)); err != nil {
 		return nil, err
 	}
 	if err := source.CheckEnd(begun, terminal); err != nil {
 		_ = kept.Close()
 		return nil, err
 	}
-	p.InputRead(source.File)
+	if begun.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 || terminal {
+		p.inputEnded = time.Now()
+	}
 	return kept, nil
 }
 
-// InputRead notes that an input was read to its end, which a process may have written.
-func (p *Host) InputRead(source *os.File) {
-	info, err := source.Stat()
-	if err == nil && info.Mode()&(os.ModeNamedPipe|os.ModeSocket) != 0 || stdio.IsTerminal(source) {
-		p.inputEnded = time.Now()
+// ReadFile returns what a file has, or stdin: request.StdinFile. It returns no more than a number of bytes.
+func (p *Host) ReadFile(name string, most int64) ([]byte, error) {
+	source := p.Stdin
+	if name != request.StdinFile {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		source = file
 	}
+	kept, err := p.readMost(stdio.NewReader(source), most)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = kept.Close() }()
+	content := bytes.NewBuffer([]byte{}) // what is empty is not nil
+	_, err = kept.WriteTo(content)
+	return content.Bytes(), err
 }
 
 // signalled reports, EndGrace after the end of stdin was read, whether a signal may have ended its writer that this

@@ -8,6 +8,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 )
 
 // A signal that comes while retry begins to listen ends stopping and the wait, or neither.
@@ -38,5 +41,26 @@ func TestASignalAsListeningBegins(t *testing.T) {
 			}
 		case <-time.After(20 * time.Millisecond): // it came before
 		}
+	}
+}
+
+// The body of a call is read like that of a request: no message is cut.
+func TestReadFileOfMessages(t *testing.T) {
+	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET, 0)
+	if err != nil {
+		t.Skipf("no sockets of packets: %v", err)
+	}
+	read, write := os.NewFile(uintptr(pair[0]), "read"), os.NewFile(uintptr(pair[1]), "write")
+	defer func() { _ = read.Close() }()
+	for range 2 {
+		_, err := write.Write(make([]byte, 3000))
+		testkit.Must(t, err)
+	}
+	testkit.Must(t, write.Close())
+	host := testHost()
+	host.Stdin = read
+	content, err := host.ReadFile(request.StdinFile, 1<<20)
+	if err != nil || len(content) != 6000 || host.inputEnded.IsZero() {
+		t.Errorf("got %d bytes, %v, ended at %v, want 6000 and a time", len(content), err, host.inputEnded)
 	}
 }
