@@ -160,8 +160,12 @@ type stoppable struct {
 	worker *Worker
 }
 
-// Execute implements runner.Executor.
+// Execute implements runner.Executor. A request that is not safe to repeat is not sent where this process stood still
+// since its claim: another worker may have it by now, or it was requeued.
 func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
+	if t.Unsafe() && (!s.worker.leased(ctx) || len(c.Signals) > 0) {
+		return task.Outcome{Exit: task.ExitInternal, Message: "not sent: another worker may have it", Stop: syscall.SIGTERM}
+	}
 	o := s.Executor.Execute(ctx, t, c)
 	if o.Stop != nil || !s.worker.told.Load() {
 		return o

@@ -34,11 +34,11 @@ func (w *Worker) renew(ctx context.Context) bool {
 	now := time.Now()
 	err := w.Queue.Renew(ctx, w.number, now)
 	lost := errors.Is(err, state.ErrLeaseLost)
+	if lost { // before leased says that it is held again
+		w.stopAll((*carried).isRequest)
+	}
 	if err == nil || lost {
 		w.renewed.Store(now.UnixNano())
-	}
-	if lost {
-		w.stopAll((*carried).isRequest)
 	}
 	if err != nil && ctx.Err() == nil {
 		w.warn(fmt.Errorf("renew the worker's lease: %w", err))

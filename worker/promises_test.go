@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
@@ -448,6 +449,33 @@ func TestLeaseLost(t *testing.T) {
 		stop()
 		if got := m.tasks[3].Status; got != task.Succeeded {
 			t.Errorf("got the command %s, want %s", got, task.Succeeded)
+		}
+	})
+}
+
+// A request that is not safe to repeat is not sent by a worker that stood still since its claim: another one may have
+// ended the task, which may have been requeued.
+func TestAWorkerThatStoodStillDoesNotSend(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		unsafe := hosts(1, "host")
+		unsafe[0].Target = &request.Request{Method: "POST", URL: "http://host/"}
+		sent := 0
+		var w *Worker
+		var stop func()
+		w, stop = m.run(Config{Visibility: 6 * time.Second, Open: func(*task.Task) (*Execution, error) {
+			w.renewed.Store(time.Now().Add(-time.Minute).UnixNano())
+			m.set(func() { m.renew, m.tasks[1].Nonce = state.ErrLeaseLost, -1 }) // another worker has it
+			return &Execution{Executor: execute(func(context.Context, *task.Task, runner.Call) task.Outcome {
+				sent++
+				return ok
+			})}, nil
+		}}, nil)
+		m.add(true, unsafe...)
+		time.Sleep(time.Second)
+		stop()
+		if sent != 0 {
+			t.Errorf("got it sent %d times, want not at all", sent)
 		}
 	})
 }

@@ -227,7 +227,9 @@ func TestTurnsOfAHostThatFlaps(t *testing.T) {
 // run runs a worker on a memory within a bubble until stop is called.
 func (m *memory) run(c Config, e execute) (w *Worker, stop func()) {
 	c.Queue, c.Random = m, rand.Float64
-	c.Open = func(*task.Task) (*Execution, error) { return &Execution{Executor: e}, nil }
+	if c.Open == nil {
+		c.Open = func(*task.Task) (*Execution, error) { return &Execution{Executor: e}, nil }
+	}
 	w = New(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
