@@ -48,11 +48,10 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 			_, err := fmt.Fprintln(p.Stdout, "pruned 0 tasks")
 			return err
 		}
-		ended, alive, err := p.Ended(ctx, journal, retention, 0)
+		alive, err := p.LookAt(ctx, journal, &retention, 0)
 		if err != nil {
 			return err
 		}
-		retention.Ended = ended
 		if !c.DryRun {
 			return c.prune(ctx, p, journal, retention, alive)
 		}

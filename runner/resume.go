@@ -137,8 +137,8 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 		return nil, err
 	}
 	who := "a hook, or an attempt that is not in the journal,"
-	if by.Number > 0 {
-		who = fmt.Sprintf("attempt %d", max(by.Number, by.Later))
+	if by.Latest() > 0 {
+		who = fmt.Sprintf("attempt %d", by.Latest())
 	}
 	var kill <-chan time.Time
 	if r.Survivors.Unwanted() {
@@ -181,7 +181,7 @@ func (r *Runner) findLeft(t *task.Task) (found string, by task.Attempt, err erro
 		if found, err = r.Survivors.Find(t, t.Last); err != nil {
 			err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
 				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead",
-				max(t.Last.Number, t.Last.Later), err)
+				t.Last.Latest(), err)
 		}
 		if found != "" || err != nil {
 			return found, t.Last, err

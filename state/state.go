@@ -209,6 +209,7 @@ type Retention struct {
 	Before   time.Time     // they finished before this time; zero is any time
 	Statuses []task.Status // they have one of these; empty is every finished one
 	Ended    []int64       // the numbers of tasks that were cut off, and of which nothing runs any more
+	Outer    []string      // the ids of tasks in which something ran that runs still
 	Rows     int           // how many rows of all tables Prune removes at most
 }
 

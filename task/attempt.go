@@ -19,9 +19,12 @@ type Attempt struct {
 	Decision  Decision // Verdict is empty while the attempt runs
 	Worker    string   // the name of the worker that carried it; empty for a process of its own
 	// Later is the number of an attempt that began after this one while the journal could not be written; 0 for none. Only
-	// a note tells of that attempt, and Process leads to it.
+	// a note tells of that attempt, and Process leads to it. It may be the first one, where Number is 0.
 	Later int
 }
+
+// Latest returns the number of the attempt that Process leads to; 0 is none.
+func (a Attempt) Latest() int { return max(a.Number, a.Later) }
 
 // CutOff reports whether the attempt may have left processes running: its owner died or was told to stop, or a signal
 // that stops all of a service has reached the command first, so that its end looked like one of its own.
@@ -29,7 +32,7 @@ func (a Attempt) CutOff() bool {
 	v := a.Decision.Verdict
 	stopped := v != VerdictSucceeded && a.Outcome.Error == ErrorNone && slices.Contains(stopSignals, a.Outcome.Signal)
 	stopped = stopped || v == VerdictInterrupted || v == VerdictCancelled
-	return a.Number > 0 && (a.Later > 0 || stopped || a.Outcome.IsCrash())
+	return a.Later > 0 || a.Number > 0 && (stopped || a.Outcome.IsCrash())
 }
 
 var stopSignals = []string{"SIGTERM", "SIGHUP", "SIGINT", "SIGQUIT", "SIGKILL"}

@@ -59,6 +59,23 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 	return "its retry", nil
 }
 
+// FindUnrecorded implements runner.Survivors. What a nested retry of a hook has left is of the hook.
+func (s survivors) FindUnrecorded(t *task.Task) string {
+	found := s.Survivors.FindUnrecorded(t)
+	if found != "" || t.Options.OnStart == "" && t.Options.OnRetry == "" {
+		return found
+	}
+	ended := t.Last.StartedAt.Add(t.Last.Outcome.Duration)
+	oldest := time.Now().Add(-cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout))
+	for _, n := range s.nested(t) {
+		if found != "" || n.CreatedAt.Before(ended) || n.CreatedAt.Before(oldest) {
+			continue
+		}
+		found, _ = s.Survivors.Find(n, n.Last)
+	}
+	return found
+}
+
 // findOrAssume has --assume-dead hold for the later runs of the name that cannot see the processes either. Where that
 // cannot be written, they ask again. A request has no processes.
 func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {

@@ -60,7 +60,7 @@ func (g *Journal) tidy(ctx context.Context, p *Host, t *task.Task, kept time.Dur
 
 func (p *Host) tidy(ctx context.Context, journal state.Store, r state.Retention) (err error) {
 	asking, asked := context.WithTimeout(ctx, tidyPatience)
-	r.Ended, _, err = p.Ended(asking, journal, r, tidyRows)
+	_, err = p.LookAt(asking, journal, &r, tidyRows)
 	asked()
 	if err != nil {
 		return err
@@ -71,22 +71,29 @@ func (p *Host) tidy(ctx context.Context, journal state.Store, r state.Retention)
 	return err
 }
 
-// Ended looks at the tasks that a retention selects and whose last attempt was cut off; with most, only among so many
-// of the oldest tasks. It returns the numbers of those of which nothing runs, and the others: the next run of their
-// name has to wait for what they left. Where the context ends, it returns what it knows by then.
-func (p *Host) Ended(ctx context.Context, journal state.Store, r state.Retention, most int) (ended []int64,
-	alive []*task.Task, err error) {
-	found, err := journal.CutOff(ctx, r, most)
+// LookAt looks at the tasks that a retention selects and whose last attempt was cut off; with most, only among so many
+// of the oldest tasks. It notes in the retention those of which nothing runs, and returns the others: the next run of
+// their name, and of what they ran in, has to wait for what they left. Where the context ends, it knows less.
+func (p *Host) LookAt(ctx context.Context, journal state.Store, r *state.Retention, most int) (alive []*task.Task,
+	err error) {
+	found, err := journal.CutOff(ctx, *r, most)
 	left := p.newSurvivors(flags.SurvivorFlags{}, &Journal{Journal: journal})
 	for _, t := range found {
 		if ctx.Err() != nil {
 			break
 		}
-		if what, err := left.Find(t, t.Last); what != "" || err != nil {
-			alive = append(alive, t)
-		} else {
-			ended = append(ended, t.Number)
+		if what, err := left.Find(t, t.Last); what == "" && err == nil {
+			r.Ended = append(r.Ended, t.Number)
+			continue
+		}
+		alive = append(alive, t)
+		for id := t.Parent; id != ""; {
+			outer, err := journal.Find(ctx, id)
+			if err != nil { // it is gone
+				break
+			}
+			r.Outer, id = append(r.Outer, id), outer.Parent
 		}
 	}
-	return ended, alive, err
+	return alive, err
 }

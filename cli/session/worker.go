@@ -189,7 +189,7 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 			continue
 		}
 		found, err := look.Find(other, other.Last)
-		attempt := fmt.Sprintf("%s: attempt %d", render.ShortID(other.ID), other.Last.Number)
+		attempt := fmt.Sprintf("%s: attempt %d", render.ShortID(other.ID), other.Last.Latest())
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s may still be running, and cannot be seen from here: %w"+
@@ -272,7 +272,7 @@ func (c *Carrier) Tidy(ctx context.Context, kept time.Duration) {
 		for more := kept > 0; more && ctx.Err() == nil; {
 			r := state.Retention{Before: time.Now().Add(-kept), Rows: pruneRows}
 			var err error
-			if r.Ended, _, err = c.host.Ended(ctx, c.queue.Journal, r, pruneRows); err == nil {
+			if _, err = c.host.LookAt(ctx, c.queue.Journal, &r, pruneRows); err == nil {
 				_, more, err = c.queue.Prune(ctx, r)
 			}
 			if err != nil {

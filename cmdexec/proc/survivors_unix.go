@@ -198,7 +198,7 @@ func describe(found []info) string {
 func (s Survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 	number, _ := sig.(syscall.Signal) // every signal is one; 0 would have no effect
 	var found []info
-	if a.Number == 0 {
+	if a.Latest() == 0 {
 		found = unrecorded(t)
 	} else {
 		found, _ = survivors(t, a)
@@ -220,7 +220,7 @@ var (
 // survivors returns the living processes of an attempt. It returns an error where they cannot be seen, or where there
 // are none but something that may be one, unless a user has said that they have ended.
 func survivors(t *task.Task, a task.Attempt) ([]info, error) {
-	a.Number = max(a.Number, a.Later)
+	a.Number = a.Latest()
 	var known token // empty, it finds by the environment alone, where nobody could note anything
 	noted := a.Process != ""
 	if noted {

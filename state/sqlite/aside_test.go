@@ -56,9 +56,10 @@ func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	}
 	must(t, os.MkdirAll(filepath.Join(dir, inputsName), 0o700))
 	must(t, os.WriteFile(filepath.Join(dir, inputsName, "1"), []byte("input"), 0o600))
+	must(t, os.WriteFile(filepath.Join(dir, "ended-1.id=x"), nil, 0o600))
 	aside, err := SetAside(t.Context(), damage)
 	must(t, err)
-	want := []string{DatabaseName, DatabaseName + shmSuffix, DatabaseName + walSuffix, lock.OwnersFile, inputsName}
+	want := []string{"ended-1.id=x", DatabaseName, DatabaseName + shmSuffix, DatabaseName + walSuffix, lock.OwnersFile, inputsName}
 	if got := testkit.Names(t, aside); !slices.Equal(got, want) {
 		t.Errorf("aside are %q, not %q", got, want)
 	}
@@ -191,18 +192,19 @@ func TestManyFindTheDamageAtOnce(t *testing.T) {
 // Death between two moves: what is left is damage to who comes next, whichever move was the last, and no fresh journal
 // lies beside a WAL or locks of the old one.
 func TestSettingAsideCanBeCutOff(t *testing.T) {
-	for moved := 1; moved < len(asideOrder); moved++ {
-		t.Run(asideOrder[moved-1], func(t *testing.T) {
+	order := asideOrder(t.TempDir())
+	for moved := 1; moved < len(order); moved++ {
+		t.Run(order[moved-1], func(t *testing.T) {
 			dir := t.TempDir()
 			damagedIn(t, dir)
-			for _, name := range asideOrder[1:] {
+			for _, name := range order[1:] {
 				if name != inputsName && name != lock.OwnersFile {
 					must(t, os.WriteFile(filepath.Join(dir, name), []byte(noise), 0o600))
 				}
 			}
 			before, err := makeAside(dir, time.Now())
 			must(t, err)
-			for _, name := range asideOrder[:moved] {
+			for _, name := range order[:moved] {
 				_ = os.Rename(filepath.Join(dir, name), filepath.Join(before, name))
 			}
 			aside, err := SetAside(t.Context(), damageOf(t, dir))

@@ -197,6 +197,9 @@ func (q *Queue) Counts(ctx context.Context, now time.Time) (counts state.Counts,
 
 // Cancel implements state.Queue.
 func (q *Queue) Cancel(ctx context.Context, number int64, now time.Time) (before task.Status, err error) {
+	if err := q.writeKept(ctx, number); err != nil {
+		return "", err
+	}
 	var stored placed
 	err = q.submit(ctx, true, func(c *conn.Conn) (_ []state.Change, err error) {
 		if stored, err = q.cancel(c, number, now); err != nil {
@@ -236,6 +239,9 @@ func (q *Queue) RequeueDead(ctx context.Context, t *task.Task, due time.Time) er
 // requeueIf gives a task fresh attempts where refuse returns nil for what it has become.
 func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time,
 	refuse func(*conn.Conn, *task.Task) error) error {
+	if _, err := q.writeKeptEnds(ctx, 0); err != nil { // what is nested in it may have ended
+		return err
+	}
 	return q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {
 		t, err := q.readTask(c, number)
 		switch {

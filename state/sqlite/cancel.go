@@ -19,6 +19,9 @@ import (
 // Cancel ends an unfinished task, even one with an owner, whose next write then fails. It survives a power loss a moment
 // later, and once the journal is closed.
 func (j *Journal) Cancel(ctx context.Context, number int64, now time.Time) error {
+	if err := j.writeKept(ctx, number); err != nil {
+		return err
+	}
 	var stored placed
 	err := j.write(ctx, func(c *conn.Conn) (err error) {
 		stored, err = j.cancel(c, number, now)
@@ -144,7 +147,8 @@ func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now ti
 func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, err error) {
 	const query = `WHERE t.number IN (WITH RECURSIVE up (number, outer, ended) AS (
 		SELECT number, parent, NULL FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent IS NOT NULL
-		UNION ALL SELECT number, parent, NULL FROM tasks WHERE status = 'CANCELLED' AND finished_at >= ?2
+		UNION ALL SELECT number, parent, NULL FROM tasks
+			WHERE status IN ('CANCELLED', 'FAILED', 'EXHAUSTED') AND finished_at >= ?2
 			AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED') AND parent IS NOT NULL` + upToOuter + `)`
 	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.Last.StartedAt.UnixMicro())
 	for _, n := range nested {
@@ -179,6 +183,9 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 		return state.ErrUnfinished
 	case t.KeepsInput():
 		return state.ErrInputDropped
+	}
+	if _, err := j.writeKeptEnds(ctx, 0); err != nil { // what is nested in it may have ended
+		return err
 	}
 	return j.write(ctx, func(c *conn.Conn) error {
 		stored, err := position(c, t.Number)

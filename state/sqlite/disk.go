@@ -206,8 +206,17 @@ const (
 
 // asideOrder is the order in which the files of a damaged journal are moved: the database first, its WAL last. If the
 // process dies in between, the next one sees a WAL without a database, which is damage. A database without its WAL
-// would look sound and lack acknowledged tasks. Locks and inputs are moved because the numbers of tasks start again.
-var asideOrder = []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName, DatabaseName + walSuffix}
+// would look sound and lack acknowledged tasks. Locks, inputs and kept ends are moved because the numbers of tasks start again.
+func asideOrder(dir string) []string {
+	names := []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName}
+	entries, _ := os.ReadDir(dir)
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), endPrefix) {
+			names = append(names, entry.Name())
+		}
+	}
+	return append(names, DatabaseName+walSuffix)
+}
 
 // SetAside moves the journal that is named in damage, an ErrCorrupt, into a directory of its own and returns that. It
 // returns "" if another process has moved it already. Processes that have the old files open continue to use them.
@@ -241,7 +250,7 @@ func moveAside(dir string, now time.Time) (aside string, err error) {
 	if aside, err = makeAside(dir, now); err != nil {
 		return "", err
 	}
-	for _, name := range asideOrder {
+	for _, name := range asideOrder(dir) {
 		conn.Step("about to set aside")
 		err := os.Rename(filepath.Join(dir, name), filepath.Join(aside, name))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {

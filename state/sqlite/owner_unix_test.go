@@ -331,6 +331,10 @@ func TestCancelNested(t *testing.T) {
 	ended := nest(outer, "")
 	within := nest(ended, "")
 	must(t, recorded(j, ended, exit(0), succeeded, epoch))
+	failing := nest(outer, "")
+	stopped := exit(task.ExitSignalBase)
+	stopped.Signal = "SIGTERM"
+	must(t, recorded(j, failing, stopped, failed, time.Now()))
 	stranger := inFlight(t, j)
 	living := nest(outer, "")
 	must(t, j.Release(living.Number))
@@ -351,7 +355,7 @@ func TestCancelNested(t *testing.T) {
 	}
 	left, err := j.Nested(t.Context(), stored(t, j, outer.ID))
 	must(t, err)
-	for _, tk := range []*task.Task{lost, deeper, within} {
+	for _, tk := range []*task.Task{lost, deeper, within, failing} {
 		if !slices.ContainsFunc(left, func(n *task.Task) bool { return n.ID == tk.ID }) {
 			t.Errorf("task %d is not among what may have left something", tk.Number)
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/lock"
@@ -69,10 +70,10 @@ func (j *Journal) Release(number int64) error {
 	return j.owners.Release(number)
 }
 
-// adopted reads the task again: it may have changed before this process got its lock. An end that its owner could not
-// write to the journal is written first.
+// adopted reads the task again: it may have changed before this process got its lock. What its owner could not write to
+// the journal is written first.
 func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error) {
-	if _, err := j.writeKeptEnds(ctx, number); err != nil {
+	if err := j.writeKept(ctx, number); err != nil {
 		return nil, err
 	}
 	if err := j.shareDead(ctx); err != nil {
@@ -94,6 +95,27 @@ func (j *Journal) adopted(ctx context.Context, number int64) (*task.Task, error)
 	attempts, err := j.History(ctx, number)
 	replay(found[0], attempts)
 	return found[0], err
+}
+
+// writeKept writes what is kept beside the journal of a task: its end, or the attempt that a note alone tells of. Where
+// that attempt cannot be written, the note goes on to tell of it.
+func (j *Journal) writeKept(ctx context.Context, number int64) error {
+	if _, err := j.writeKeptEnds(ctx, number); err != nil {
+		return err
+	}
+	t, err := j.one(ctx, selectTasks+"WHERE t.number = ?", number)
+	if err != nil || t == nil || t.Last.Later == 0 || t.Status.Finished() {
+		return err
+	}
+	began := t.CreatedAt // it was not earlier than the latest of these
+	for _, at := range []time.Time{t.RequeuedAt, t.Last.StartedAt.Add(t.Last.Outcome.Duration), t.NextAttemptAt} {
+		if at.After(began) && at.Before(time.Now()) {
+			began = at
+		}
+	}
+	t.AttemptCount = t.Last.Later
+	_ = j.ClaimLate(ctx, t, began, t.Last.Process)
+	return nil
 }
 
 // replay gives a task the history that its attempts make. Its Last stays: scanTask has looked up the process for that.

@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -346,8 +347,79 @@ func TestNoteOfALaterAttempt(t *testing.T) {
 	later.ID = tk.ID
 	j.NoteStart(&later, "of the second")
 	must(t, j.Cancel(t.Context(), tk.Number, epoch))
-	if found, err = j.Find(t.Context(), tk.ID); err != nil || !found.Last.CutOff() || found.Last.Later != 2 {
-		t.Errorf("cancelled in its wait: got %+v, %v, want the note of attempt 2", found, err)
+	if found, err = j.Find(t.Context(), tk.ID); err != nil || !found.Last.CutOff() || found.Last.Number != 2 ||
+		found.Last.Process != "of the second" {
+		t.Errorf("cancelled in its wait: got %+v, %v, want attempt 2 written", found, err)
+	}
+	must(t, j.Release(tk.Number))
+	if cut, err := j.CutOff(t.Context(), state.Retention{}, 0); tk.Name != "" && (err != nil || len(cut) != 1) {
+		t.Errorf("got %v, %v, want it kept for what it has left", cut, err)
+	}
+}
+
+// The first attempt of a task that was stored to wait is known by its note as well, and a resume writes it.
+func TestNoteOfAFirstAttempt(t *testing.T) {
+	j := open(t)
+	tk := newTask()
+	must(t, j.Create(t.Context(), tk, nil))
+	begun := *tk
+	begun.AttemptCount = 1
+	j.NoteStart(&begun, "of the first")
+	if found := stored(t, j, tk.ID); !found.Last.CutOff() || found.Last.Latest() != 1 || found.Last.Process != "of the first" {
+		t.Errorf("got %+v, want the note of attempt 1", found.Last)
+	}
+	must(t, j.NoteAssumed(t.Context(), stored(t, j, tk.ID), "it has ended"))
+	if found := stored(t, j, tk.ID); found.Last.Process != "it has ended" {
+		t.Errorf("got %+v, want what a user has said", found.Last)
+	}
+	j.NoteStart(&begun, "of the first")
+	must(t, j.Release(tk.Number))
+	adopted, err := j.Adopt(t.Context(), tk.Number)
+	must(t, err)
+	if adopted.Status != task.InFlight || adopted.AttemptCount != 1 || adopted.Last.Process != "of the first" {
+		t.Errorf("got %+v, want attempt 1 in flight", adopted)
+	}
+}
+
+// A success that is kept beside the journal is written before another process cancels the task.
+func TestCancelAfterAKeptEnd(t *testing.T) {
+	for name, cancel := range map[string]func(q *Queue, number int64) error{
+		"a command": func(q *Queue, number int64) error { return q.Journal.Cancel(context.Background(), number, epoch) },
+		"a server": func(q *Queue, number int64) error {
+			_, err := q.Cancel(context.Background(), number, epoch)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := openQueue(t)
+			tk := inFlight(t, q.Journal)
+			ended := *tk
+			ended.ApplyDecision(task.Attempt{Number: 1, StartedAt: epoch, Decision: succeeded}, epoch)
+			must(t, q.KeepEnd(&ended))
+			if err := cancel(q, tk.Number); !errors.Is(err, state.ErrFinished) {
+				t.Errorf("got %v, want ErrFinished", err)
+			}
+			if got := stored(t, q.Journal, tk.ID).Status; got != task.Succeeded {
+				t.Errorf("got %s, want %s", got, task.Succeeded)
+			}
+		})
+	}
+}
+
+// An attempt that began beside a lock, and succeeds after a cancel, is a success for --once.
+func TestASuccessAfterTheCancelOfALaterAttempt(t *testing.T) {
+	j := open(t)
+	tk := inFlight(t, j)
+	apply(t, j, tk, recording(retryIn(0)))
+	tk.BeginAttempt()
+	j.NoteStart(tk, "of the second")
+	must(t, j.Cancel(t.Context(), tk.Number, epoch))
+	tk.ApplyDecision(task.Attempt{Number: 2, StartedAt: epoch, Decision: succeeded}, epoch)
+	if err := j.CatchUp(t.Context(), tk); !errors.Is(err, task.ErrNotOwner) {
+		t.Errorf("got %v, want ErrNotOwner", err)
+	}
+	if all := attempts(t, j, tk.Number); len(all) != 2 || !all[1].Decision.Success {
+		t.Errorf("got %+v, want a second attempt with a success", all)
 	}
 }
 

@@ -34,7 +34,8 @@ const (
 		AND (coalesce(reason, '') IN ('ambiguous', 'expired') OR status = 'CANCELLED' AND attempt_count > 0
 		OR requeued_after > 0)))`
 	prunable = ofStatus + ` AND NOT ` + relied + ` AND NOT ` + hasNested + `
-		AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))`
+		AND (NOT ` + wasCutOff + ` OR number IN (SELECT value FROM json_each(?)))
+		AND id NOT IN (SELECT value FROM json_each(?))`
 	selectOldest = `SELECT number, finished_at ` + ofStatus
 	selectPrune  = `SELECT number, finished_at, status ` + prunable
 	countPrune   = `SELECT count(*) AS tasks, min(finished_at) AS oldest, max(finished_at) AS newest ` + prunable
@@ -63,10 +64,10 @@ func ofEach(query string, r state.Retention, more ...any) (union string, args []
 // finishedStatuses are all statuses of a task that has ended.
 var finishedStatuses = []task.Status{task.Succeeded, task.Failed, task.Exhausted, task.Cancelled}
 
-// endedList is the argument of prunable, a list in JSON. Nothing is in that of none, which is null.
-func endedList(r state.Retention) string {
-	list, _ := json.Marshal(r.Ended) // which cannot fail for numbers
-	return string(list)
+// inJSON is a list as an argument of prunable.
+func inJSON[T int64 | string](list []T) string {
+	text, _ := json.Marshal(append([]T{}, list...)) // which cannot fail for numbers and strings
+	return string(text)
 }
 
 // Prune removes some finished tasks, the oldest first, in one short transaction. A task with many attempts is removed
@@ -105,7 +106,7 @@ func (j *Journal) Prune(ctx context.Context, r state.Retention) (tasks int, more
 // candidates returns the oldest tasks that may be removed, at most so many. It leaves out a task whose owner is alive,
 // as that may still read the task for its report.
 func (j *Journal) candidates(c *conn.Conn, r state.Retention, most int) (found []task.Task, err error) {
-	query, args := ofEach(selectPrune, r, endedList(r))
+	query, args := ofEach(selectPrune, r, inJSON(r.Ended), inJSON(r.Outer))
 	err = c.Each(context.Background(), query+" ORDER BY finished_at", args, func(scan conn.Scanner) (bool, error) {
 		var t task.Task
 		var finished int64
@@ -143,7 +144,7 @@ func remove(c *conn.Conn, number int64, room int) (rows int, whole bool, err err
 
 // Prunable returns what Prune would remove in all.
 func (j *Journal) Prunable(ctx context.Context, r state.Retention) (p state.Prunable, err error) {
-	query, args := ofEach(countPrune, r, endedList(r))
+	query, args := ofEach(countPrune, r, inJSON(r.Ended), inJSON(r.Outer))
 	err = j.row(ctx, "SELECT sum(tasks), min(oldest), max(newest) FROM ("+query+")", args, &p.Tasks, &p.Oldest, &p.Newest)
 	return p, err
 }

@@ -662,6 +662,9 @@ func TestPruneKeepsTheOuterTask(t *testing.T) {
 		t.Errorf("got %d tasks gone, want none while a nested one is unfinished", n)
 	}
 	must(t, j.Cancel(t.Context(), nested.Number, epoch))
+	if n, _ := prune(t, j, state.Retention{Outer: []string{between.ID, outer.ID}}); n != 0 {
+		t.Errorf("got %d tasks gone, want none while something runs of the nested one", n)
+	}
 	if n, _ := prune(t, j, state.Retention{Ended: []int64{nested.Number}}); n != 3 {
 		t.Errorf("got %d tasks gone, want all", n)
 	}
@@ -671,11 +674,11 @@ func TestPruneKeepsTheOuterTask(t *testing.T) {
 func TestPruneScansNothing(t *testing.T) {
 	j := open(t)
 	queries := map[string][]any{
-		selectPrune: {"FAILED", 1, "[]"}, countPrune: {"FAILED", 1, "[]"}, deleteFirst: {1, 1}, deleteTask: {1},
+		selectPrune: {"FAILED", 1, "[]", "[]"}, countPrune: {"FAILED", 1, "[]", "[]"}, deleteFirst: {1, 1}, deleteTask: {1},
 	}
 	all, args := ofEach(selectOldest, state.Retention{})
 	queries[all+" ORDER BY finished_at"] = args
-	all, args = ofEach(selectPrune, state.Retention{}, "[]")
+	all, args = ofEach(selectPrune, state.Retention{}, "[]", "[]")
 	queries[all+" ORDER BY finished_at"] = args
 	for query, args := range queries {
 		for _, step := range planOf(t, j, query, args...) {

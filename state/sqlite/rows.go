@@ -80,7 +80,7 @@ func (j *Journal) findNote(t *task.Task) {
 	number, _ := strconv.Atoi(text)
 	switch {
 	case id != t.ID:
-	case number > t.Last.Number && t.Last.Number > 0:
+	case number > t.Last.Number:
 		t.Last.Later, t.Last.Process = number, process
 	case number == t.Last.Number && t.Last.Process == "" && t.Last.CutOff():
 		t.Last.Process = process

@@ -141,6 +141,10 @@ func noteProcess(c *conn.Conn, t *task.Task, process string) error {
 // NoteAssumed stores how to find the processes of the task's last attempt, now that a user has said that they have
 // ended.
 func (j *Journal) NoteAssumed(ctx context.Context, t *task.Task, process string) error {
+	if t.Last.Later > 0 {
+		j.owners.Note(t.Number, startKey(t.ID, t.Last.Later), process)
+		return nil
+	}
 	return j.write(ctx, func(c *conn.Conn) error {
 		const query = `UPDATE attempts SET process = ? WHERE task = ? AND number = ?`
 		_, err := c.Exec(query, process, t.Number, t.Last.Number)
@@ -279,6 +283,9 @@ func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 
 // catchUpAttempts writes the last attempt, and ends every stored attempt that is still in flight.
 func catchUpAttempts(c *conn.Conn, t *task.Task) error {
+	if t.Last.Decision.Verdict == "" { // nobody knows how it ended
+		return endLost(c, t.Number)
+	}
 	const last = `INSERT OR IGNORE INTO attempts (task, number, started_at) VALUES (?, ?, ?)`
 	if _, err := c.Exec(last, t.Number, t.Last.Number, t.Last.StartedAt.UnixMicro()); err != nil {
 		return err
@@ -288,9 +295,13 @@ func catchUpAttempts(c *conn.Conn, t *task.Task) error {
 	if _, err := updateAttempt(c, t.Number, t.Last, hasNoOutcome); err != nil {
 		return err
 	}
+	return endLost(c, t.Number)
+}
+
+func endLost(c *conn.Conn, number int64) error {
 	const lost = `UPDATE attempts SET decision = 'interrupted', message = 'the journal could not be written'
 		WHERE task = ? AND decision IS NULL`
-	_, err := c.Exec(lost, t.Number)
+	_, err := c.Exec(lost, number)
 	return err
 }
 

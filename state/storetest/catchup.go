@@ -95,8 +95,8 @@ func (s suite) aKeptEndIsOfItsRun(t *testing.T) {
 	tk := InFlight(t, j)
 	ended := *tk
 	ended.ApplyDecision(task.Attempt{Number: 1, Decision: Succeeded}, Epoch.Add(time.Hour))
-	Must(t, j.KeepEnd(&ended))
 	Must(t, j.Cancel(t.Context(), tk.Number, Epoch.Add(time.Hour)))
+	Must(t, j.KeepEnd(&ended))
 	Must(t, j.Requeue(t.Context(), Stored(t, j, tk.ID), Epoch.Add(2*time.Hour)))
 	if got, err := j.Adopt(t.Context(), tk.Number); err != nil || got.Status != task.Pending || got.AttemptCount != 1 {
 		t.Errorf("got %+v, %v, want the requeued task", got, err)
