@@ -138,6 +138,8 @@ func (a *attempt) explained(err error) string {
 	case errors.As(err, new(*localError)), errors.As(err, new(*dialError)), errors.Is(err, errTooLarge),
 		errors.Is(err, errUnreadable):
 		return err.Error()
+	case a.firstByte.Load() > 0:
+		return "read the reply: " + cause(err)
 	case a.sent.Load():
 		return "wait for the reply: " + cause(err)
 	}

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/10f93571/retry/task"
 )
@@ -248,15 +249,26 @@ func frames(t *testing.T, answer func(f *http2.Framer, stream uint32)) string {
 func TestStreamsThatAreReset(t *testing.T) {
 	for _, tt := range []struct {
 		code      http2.ErrCode
+		begun     bool // a reply
 		retried   bool
 		ambiguous bool
 		want      string
 	}{
-		{code: http2.ErrCodeRefusedStream, retried: true, want: "the server refused the request unseen"},
+		{code: http2.ErrCodeRefusedStream, retried: true, want: "the server refused the request (REFUSED_STREAM)"},
+		{code: http2.ErrCodeRefusedStream, begun: true, ambiguous: true, want: "read the reply: the server refused"},
 		{code: http2.ErrCodeCancel, ambiguous: true, want: "HTTP/2 stream reset with code 8"},
 		{code: http2.ErrCodeInternal, ambiguous: true, want: "HTTP/2 stream reset with code 2"},
 	} {
-		address := frames(t, func(f *http2.Framer, stream uint32) { _ = f.WriteRSTStream(stream, tt.code) })
+		address := frames(t, func(f *http2.Framer, stream uint32) {
+			if tt.begun {
+				var head bytes.Buffer
+				encoder := hpack.NewEncoder(&head)
+				_ = encoder.WriteField(hpack.HeaderField{Name: ":status", Value: "200"})
+				_ = encoder.WriteField(hpack.HeaderField{Name: "content-type", Value: "application/grpc"})
+				_ = f.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: head.Bytes(), EndHeaders: true})
+			}
+			_ = f.WriteRSTStream(stream, tt.code)
+		})
 		o := attemptOf(t, &Executor{}, rawTask(t, address))
 		if e := o.Reply.Default; (e.Class == task.ClassRetryable) != tt.retried || e.Ambiguous != tt.ambiguous ||
 			o.Error != task.ErrorReset || !strings.Contains(o.Message, tt.want) {

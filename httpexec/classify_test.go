@@ -421,7 +421,7 @@ func TestFaultsOfHTTP2(t *testing.T) {
 	}
 	for _, f := range []faulty{
 		{name: "stream refused", script: answer(func(c *wire, s uint32) { c.resetStream(s, codeRefusedStream) }),
-			class: "reset", exit: 92, message: "wait for the reply: the server refused the request unseen", i: "retry",
+			class: "reset", exit: 92, message: "wait for the reply: the server refused the request (REFUSED_STREAM)", i: "retry",
 			n: "retry"},
 		{name: "stream reset", script: answer(func(c *wire, s uint32) { c.resetStream(s, codeInternal) }),
 			class: "reset", exit: 92, message: "wait for the reply: HTTP/2 stream reset with code 2"},

@@ -213,6 +213,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	}
 	rest := t.Options.Stdin == task.StdinRest
 	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost, Signalled: g.signalled}
+	if g.Stopping != nil {
+		stdin.Stopping = g.Stopping.Done()
+	}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {
 		stdin.Release()

@@ -129,8 +129,11 @@ func (p *Host) signalled(ended time.Time) bool {
 			ended = gone
 		}
 	}
-	return proc.Signalled(ended.Add(-endsTogether), ended.Add(stdio.EndGrace))
+	return proc.Signalled(ended.Add(-slowestEnd), ended.Add(stdio.EndGrace))
 }
+
+// slowestEnd is how long after a signal the end of a writer is held against it: a script may clean up before it ends.
+const slowestEnd = 10 * time.Second
 
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
 // one, too, before it takes half of an input for all of it. No signal before that is for a command.

@@ -144,6 +144,10 @@ const longWait = time.Minute
 // Resume runs an adopted task to its end.
 func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines render.Observer,
 	how ResumeOptions) (runner.Result, error) {
+	if how.Stdin == task.StdinRest && journal.signalled == nil {
+		p.NoteWriter(false)
+		journal.signalled = p.signalled
+	}
 	run, err := p.NewResumer(t, journal, lines, how)
 	if err != nil {
 		return runner.Result{}, err

@@ -17,6 +17,9 @@ func stateOf(*os.File) streamState { return streamState{} }
 // WatchWriter knows nothing: the system does not tell.
 func WatchWriter(*os.File) (gone func() time.Time, isStream bool) { return nil, false }
 
+// isShut is false for the same reason.
+func isShut(*os.File) bool { return false }
+
 // wasReset is false: the system does not tell in one call.
 func wasReset(*os.File) bool { return false }
 

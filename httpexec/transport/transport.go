@@ -30,7 +30,7 @@ const Refused Code = 7
 // Error implements error.
 func (e StreamError) Error() string {
 	if e.Code == Refused {
-		return "the server refused the request unseen"
+		return "the server refused the request (REFUSED_STREAM)"
 	}
 	return fmt.Sprintf("HTTP/2 stream reset with code %d", e.Code)
 }

@@ -213,7 +213,7 @@ func TestRows(t *testing.T) {
 
 		{
 			name: "REFUSED_STREAM", to: "h2:", flags: "-k", serve: http2(3, 1, 0, 0, 0, 7),
-			exit: 92, class: "reset", message: "the server refused the request unseen", wire: 1,
+			exit: 92, class: "reset", message: "the server refused the request (REFUSED_STREAM)", wire: 1,
 			want: always(allAttempts),
 		},
 		{
