@@ -61,6 +61,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 // What ends retry a moment after the writer of a request's body may have ended that, too: a resume does not take the
 // part for the whole.
 func TestSignalAfterTheEndOfABody(t *testing.T) {
+	proc.NoteSignals(true) // not in the bubble, which it would outlive
 	tests := []struct {
 		name  string
 		after time.Duration

@@ -71,6 +71,9 @@ func (j *Journal) Create(ctx context.Context, t, instead *task.Task) error {
 	if err == nil && ended != nil {
 		j.tellCancelled(instead.Number, *ended, now)
 	}
+	if err == nil { // the note of its first attempt has room then, even where the disk is full
+		j.owners.Note(t.Number, startKey(t.ID, 0), "")
+	}
 	return err
 }
 
