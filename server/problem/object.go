@@ -42,7 +42,7 @@ type Object struct {
 // report is what all objects of one body share.
 type report struct {
 	mistakes []Mistake
-	unjudged error
+	unjudged error // why the body cannot be judged; nil where it can
 	more     int // beyond maxMistakes
 	objects  []*Object
 }
