@@ -43,7 +43,7 @@ type Object struct {
 type report struct {
 	mistakes []Mistake
 	unjudged error // why the body cannot be judged; nil where it can
-	more     int // beyond maxMistakes
+	more     int   // beyond maxMistakes
 	objects  []*Object
 }
 
