@@ -113,11 +113,15 @@ func (a *attempt) isPart(response *http.Response) bool {
 // under the status of the whole, or status 304, for which the user's headers have no condition.
 func (a *attempt) misreadsRange(response *http.Response) bool {
 	if response.StatusCode == http.StatusNotModified {
-		return request.Value(a.latest.header, "If-None-Match") == "" &&
-			request.Value(a.latest.header, "If-Modified-Since") == ""
+		return !a.isConditional()
 	}
 	part, ok := download.PartOf(response.Header)
 	return response.StatusCode < 300 && ok && part.First > 0
+}
+
+// isConditional reports whether a request asks for what is new alone.
+func (a *attempt) isConditional() bool {
+	return request.Value(a.latest.header, "If-None-Match") != "" || request.Value(a.latest.header, "If-Modified-Since") != ""
 }
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.

@@ -43,8 +43,11 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 	case answered:
 		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, err)}, StatusEvent(status)
 	case err == nil && a.isUnmet():
-		message := statusMessage(status, nil) + ", which is not followed"
-		return task.Outcome{Exit: exitStatus, Message: message}, StatusEvent(status)
+		why := ", which is not followed"
+		if status == http.StatusNotModified {
+			why = ", which nobody has asked for"
+		}
+		return task.Outcome{Exit: exitStatus, Message: statusMessage(status, nil) + why}, StatusEvent(status)
 	case err == nil:
 		return task.Outcome{}, StatusEvent(status)
 	}
@@ -63,7 +66,10 @@ func (a *attempt) judge(err error) (task.Outcome, Event) {
 // was not: a webhook whose receiver has moved from http to https.
 func (a *attempt) isUnmet() bool {
 	status := a.reply.status
-	return a.request.Guarded && status >= 100 && status < 400 && status/100 != 2 && status != http.StatusNotModified
+	if status == http.StatusNotModified { // which gives the file of -o nothing
+		return a.request.Output != "" && !a.isConditional()
+	}
+	return a.request.Guarded && status >= 100 && status < 400 && status/100 != 2
 }
 
 // message says what went wrong and, for errors of the network, at which stage.

@@ -102,6 +102,7 @@ type Runner struct {
 	LateStop  time.Duration  // how long a signal to stop may come after the failure of a command that it has ended
 	Random    func() float64 // uniform in [0, 1)
 	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
+	Unsettled func() bool    // whether the next attempt's input may turn out to be a part of it in a moment; nil: never
 
 	hadSlot, inLine bool // whether it has got a slot, and whether a signal ended its wait for the first one
 }
@@ -186,8 +187,7 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 		defer time.AfterFunc(longestSlot, freeSlot).Stop()
 	}
 	defer freeSlot()
-	limited := t.Policy.Budget > 0 && (t.AttemptCount > 0 || t.Policy.Deadline)
-	if limited && t.Policy.Left(t.History.Began, time.Now()) <= 0 {
+	if !hasTime(t) {
 		return Result{}, ErrBudgetEnd // hooks, survivors or other tasks used up the rest
 	}
 	if !t.ClaimedAhead {
@@ -391,7 +391,7 @@ func (r *Runner) followsAtOnce(ctx context.Context, t *task.Task, a task.Attempt
 		return false
 	case ctx.Err() != nil, len(r.Signals) > 0:
 		return false
-	case r.Slots != nil, r.Hooks != nil && t.Options.OnRetry != "":
+	case r.Slots != nil, r.isUnsettled(), r.Hooks != nil && t.Options.OnRetry != "":
 		return false
 	case t.Unsafe(): // its claim has to be on the disk
 		return false

@@ -18,12 +18,17 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	started := time.Now()
 	due := started.Add(t.NextAttemptAt.Sub(started)) // has a monotonic reading also after a resume
 	looked := started
+	doubts := 0
 	for {
 		left := untilDue(due, time.Now())
+		if left <= 0 && doubts < mostDoubts && r.isUnsettled() && hasTime(t) {
+			doubts++
+			left = doubtPause
+		}
 		if left <= 0 {
 			return r.acquireSlot(ctx)
 		}
-		look := false
+		look, asleep := false, time.Now()
 		timer := time.NewTimer(min(left, r.Observer.Waiting(t, left), maxSleep))
 		select {
 		case <-timer.C:
@@ -37,6 +42,9 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 			look = true // retry resume --now sends one that nobody else minds
 		}
 		timer.Stop()
+		if r.Unsettled != nil && time.Since(asleep) > left+stoodStill {
+			time.Sleep(doubtPause) // what it has missed is told meanwhile
+		}
 		if look {
 			looked = time.Now()
 			if next := r.Journal.NextAttempt(ctx, t); next.Before(t.NextAttemptAt.Truncate(time.Microsecond)) {
@@ -44,6 +52,22 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 			}
 		}
 	}
+}
+
+// The next attempt waits in doubt about its input for ten seconds at the most, with pauses between two looks. Only the
+// looks of a process that runs count. One that sleeps so much longer than it wanted was stopped with its job.
+const (
+	doubtPause = 50 * time.Millisecond
+	mostDoubts = 200
+	stoodStill = 500 * time.Millisecond
+)
+
+func (r *Runner) isUnsettled() bool { return r.Unsettled != nil && r.Unsettled() }
+
+// hasTime reports whether something of the task's budget is left for another attempt.
+func hasTime(t *task.Task) bool {
+	limited := t.Policy.Budget > 0 && (t.AttemptCount > 0 || t.Policy.Deadline)
+	return !limited || t.Policy.Left(t.History.Began, time.Now()) > 0
 }
 
 // longestSlot is how long an attempt has its slot at the most. Some never end, as a server, and some wait for another

@@ -82,7 +82,11 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 				"and it will not be tried again", t.AttemptCount, why))
 		},
 	}
-	return p.assemble(t, commands, commands, journal, lines, done), nil
+	run := p.assemble(t, commands, commands, journal, lines, done)
+	if shared, ok := stdin.(*stdio.InheritedStdin); ok {
+		run.Unsettled = shared.Unsettled
+	}
+	return run, nil
 }
 
 // lateStop is how much later than a command retry may be told to stop where both are, one after the other.
@@ -213,9 +217,6 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	}
 	rest := t.Options.Stdin == task.StdinRest
 	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost, Signalled: g.signalled}
-	if g.Stopping != nil {
-		stdin.Stopping = g.Stopping.Done()
-	}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {
 		stdin.Release()

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -152,4 +153,21 @@ func TestHaveOpenOfAnotherUser(t *testing.T) {
 	}
 	testkit.Must(t, stdin.Close())
 	testkit.Must(t, cmd.Wait())
+}
+
+// A job that was stopped, and goes on, may still have to end by a signal that came before.
+func TestAContinueKeepsASignalAlive(t *testing.T) {
+	NoteSignals(false)
+	await := func(sig syscall.Signal) {
+		since := time.Now()
+		testkit.Must(t, syscall.Kill(os.Getpid(), sig))
+		for !Signalled(since, time.Now()) {
+			if time.Since(since) > 10*time.Second {
+				t.Fatalf("%v was not noted", sig)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+	await(syscall.SIGUSR1)
+	await(syscall.SIGCONT)
 }

@@ -182,5 +182,8 @@ func HaveOpen(os.FileInfo) bool { return false }
 // outlived returns none: there are no such signals.
 func outlived() []syscall.Signal { return nil }
 
+// isContinue is false for the same reason.
+func isContinue(os.Signal) bool { return false }
+
 // realTime returns none for the same reason.
 func realTime() []syscall.Signal { return nil }

@@ -330,7 +330,11 @@ func (p *Process) SaveTerminal() (restore func()) {
 func outlived() []syscall.Signal {
 	signals := []syscall.Signal{
 		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGPROF, syscall.SIGXCPU,
-		syscall.SIGIO,
+		syscall.SIGIO, syscall.SIGCONT,
 	}
 	return append(signals, outlivedElse()...)
 }
+
+// isContinue reports whether a signal ends nothing, and says that a job stood still: what had a signal before may still
+// have to end by that.
+func isContinue(sig os.Signal) bool { return sig == syscall.SIGCONT }

@@ -37,8 +37,12 @@ func note(wanted []syscall.Signal) {
 		}
 	}
 	go func() {
-		for range signals {
+		for sig := range signals {
 			noted.Lock()
+			if isContinue(sig) && len(noted.times) == 0 {
+				noted.Unlock()
+				continue
+			}
 			noted.times = append(noted.times[max(0, len(noted.times)-100):], time.Now())
 			noted.Unlock()
 		}

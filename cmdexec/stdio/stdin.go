@@ -75,7 +75,6 @@ type InheritedStdin struct {
 	Known task.Source
 	// Signalled is that of ReplayedStdin; nil: nobody knows.
 	Signalled func(ended time.Time) bool
-	Stopping  <-chan struct{} // closed when retry was asked to stop; may be nil
 	// Lost is called once where an attempt would get a part of the input, or another one than the first; may be nil.
 	Lost func(error)
 
@@ -98,7 +97,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	s.opened = true
 	in := &Input{File: s.File, Started: nothing, Close: noError}
 	s.mode.restore(s.File)
-	if s.Signalled != nil && s.kind() == kindStream && s.awaitWriter() {
+	if s.isSignalled() && s.isShut() {
 		err := &StdinError{fmt.Errorf("read stdin: %w", errSignalled)}
 		s.warn(err)
 		return nil, err
@@ -144,23 +143,15 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	return in, nil
 }
 
-// awaitWriter reports whether a signal may have ended the writer of a stream. As long as one may still end it, it waits.
-func (s *InheritedStdin) awaitWriter() bool {
-	for s.Signalled(time.Now()) {
-		if isShut(s.File) || stateOf(s.File).ended {
-			return true
-		}
-		select {
-		case <-s.Stopping:
-			return false // the attempt is stopped as it begins
-		case <-time.After(writerInterval):
-		}
-	}
-	return false
+// Unsettled reports whether the writer of a stream may be about to end by a signal: nobody knows yet whether what it has
+// left is all.
+func (s *InheritedStdin) Unsettled() bool { return s.isSignalled() && !s.isShut() }
+
+func (s *InheritedStdin) isSignalled() bool {
+	return s.Signalled != nil && s.kind() == kindStream && s.Signalled(time.Now())
 }
 
-// writerInterval is the time between two looks at the other end of a stream.
-const writerInterval = 50 * time.Millisecond
+func (s *InheritedStdin) isShut() bool { return isShut(s.File) || stateOf(s.File).ended }
 
 // checkSize returns ErrRead where a file has become shorter since an earlier attempt, or was written anew: the next one
 // would get a part of it, or another input. One that grows, as a log does, is read on.

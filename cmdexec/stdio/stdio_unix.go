@@ -84,6 +84,9 @@ func WatchWriter(f *os.File) (gone func() time.Time, isStream bool) {
 	return gone, true
 }
 
+// writerInterval is the time between two looks for another writer of a FIFO.
+const writerInterval = 50 * time.Millisecond
+
 // isShut reports whether a stream has no writer any more, whether all was read that it has left or not.
 func isShut(f *os.File) bool {
 	happened, err := poll(f, peerShutDown, 0)

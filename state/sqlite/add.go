@@ -50,6 +50,9 @@ func (q *Queue) Add(ctx context.Context, tasks []*task.Task) (added []state.Adde
 
 // Replace adds a new task as Add does, and cancels an earlier one of its name with it, unless that has ended.
 func (q *Queue) Replace(ctx context.Context, t, earlier *task.Task) (cancelled bool, err error) {
+	if err := q.writeKept(ctx, earlier.Number); err != nil {
+		return false, err
+	}
 	made, now := false, time.Now()
 	var ended *placed
 	err = q.submit(ctx, true, func(c *conn.Conn) (changes []state.Change, err error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -142,23 +143,21 @@ func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now ti
 	return errors.Join(failures...)
 }
 
+// selectNested selects the numbers of the tasks that ran inside a task ?1, however deep, and that may have left
+// processes running: unfinished ones, and those that have ended since a time ?2 without an end of their own.
+const selectNested = `WITH RECURSIVE up (number, outer, ended) AS (
+	SELECT number, parent, NULL FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent IS NOT NULL
+	UNION ALL SELECT number, parent, NULL FROM tasks t WHERE status IN ('CANCELLED', 'FAILED', 'EXHAUSTED')
+		AND finished_at >= ?2 AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')
+		AND parent IS NOT NULL AND ` + wasCutOff + `
+	UNION SELECT up.number, t.parent, t.finished_at FROM up JOIN tasks t ON t.id = up.outer WHERE t.parent IS NOT NULL)
+	SELECT number FROM up WHERE outer = ?1 AND (ended IS NULL OR ended >= ?2)`
+
 // Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
 // processes running: a group of its own for each.
 func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, err error) {
-	const query = `WHERE t.number IN (WITH RECURSIVE up (number, outer, ended) AS (
-		SELECT number, parent, NULL FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent IS NOT NULL
-		UNION ALL SELECT number, parent, NULL FROM tasks
-			WHERE status IN ('CANCELLED', 'FAILED', 'EXHAUSTED') AND finished_at >= ?2
-			AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED') AND parent IS NOT NULL` + upToOuter + `)`
-	nested, err := j.tasks(ctx, selectTasks+query, t.ID, t.Last.StartedAt.UnixMicro())
-	for _, n := range nested {
-		if n.Last.CutOff() {
-			left = append(left, n)
-		}
-		deeper, deeperErr := j.Nested(ctx, n)
-		left, err = append(left, deeper...), errors.Join(err, deeperErr)
-	}
-	return left, err
+	nested, err := j.tasks(ctx, selectTasks+"WHERE t.number IN ("+selectNested+")", t.ID, t.Last.StartedAt.UnixMicro())
+	return slices.DeleteFunc(nested, func(n *task.Task) bool { return !n.Last.CutOff() }), err
 }
 
 // cancelAbandoned ends a task without an owner, and the tasks that are nested in it.

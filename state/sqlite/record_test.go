@@ -381,6 +381,24 @@ func TestNoteOfAFirstAttempt(t *testing.T) {
 	}
 }
 
+// An add in place of such a run writes the attempt, too, by which a prune knows what to keep.
+func TestReplaceWritesALaterAttempt(t *testing.T) {
+	q := openQueue(t)
+	tk := storetest.Named(t, q.Journal, "nightly")
+	apply(t, q.Journal, tk, recording(retryIn(0)))
+	begun := *tk
+	begun.BeginAttempt()
+	q.NoteStart(&begun, "of the second")
+	must(t, q.Release(tk.Number))
+	later := queuedRequest(0)
+	later.Name = "nightly"
+	cancelled, err := q.Replace(t.Context(), later, tk)
+	must(t, err)
+	if found := stored(t, q.Journal, tk.ID); !cancelled || found.Last.Number != 2 || found.Last.Process != "of the second" {
+		t.Errorf("got %v, %+v, want it cancelled with attempt 2", cancelled, found.Last)
+	}
+}
+
 // A success that is kept beside the journal is written before another process cancels the task.
 func TestCancelAfterAKeptEnd(t *testing.T) {
 	for name, cancel := range map[string]func(q *Queue, number int64) error{

@@ -670,6 +670,16 @@ func TestPruneKeepsTheOuterTask(t *testing.T) {
 	}
 }
 
+// Nor does a look for what nested runs have left, of which an attempt may have made thousands.
+func TestNestedScansNothing(t *testing.T) {
+	for _, step := range planOf(t, open(t), selectNested, "id", 1) {
+		scan := strings.Contains(step, "SCAN") && step != "SCAN up" && !strings.Contains(step, "tasks_unfinished")
+		if scan || strings.Contains(step, "USE TEMP B-TREE") {
+			t.Error(step)
+		}
+	}
+}
+
 // No step reads a whole table, however large that is: SQLite says SCAN where it would.
 func TestPruneScansNothing(t *testing.T) {
 	j := open(t)
