@@ -59,7 +59,7 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 const (
 	doubtPause = 50 * time.Millisecond
 	mostDoubts = 200
-	stoodStill = 500 * time.Millisecond
+	stoodStill = 20 * time.Millisecond
 )
 
 func (r *Runner) isUnsettled() bool { return r.Unsettled != nil && r.Unsettled() }

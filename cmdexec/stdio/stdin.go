@@ -97,7 +97,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	s.opened = true
 	in := &Input{File: s.File, Started: nothing, Close: noError}
 	s.mode.restore(s.File)
-	if s.isSignalled() && s.isShut() {
+	if s.isSignalled() { // also where nobody knows yet whether that ends the writer, as after a claim that waited
 		err := &StdinError{fmt.Errorf("read stdin: %w", errSignalled)}
 		s.warn(err)
 		return nil, err

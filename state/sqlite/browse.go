@@ -239,7 +239,7 @@ func (q *Queue) RequeueDead(ctx context.Context, t *task.Task, due time.Time) er
 // requeueIf gives a task fresh attempts where refuse returns nil for what it has become.
 func (q *Queue) requeueIf(ctx context.Context, number int64, due time.Time,
 	refuse func(*conn.Conn, *task.Task) error) error {
-	if _, err := q.writeKeptEnds(ctx, 0); err != nil { // what is nested in it may have ended
+	if err := q.writeKeptIn(ctx, number); err != nil {
 		return err
 	}
 	return q.submit(ctx, true, func(c *conn.Conn) ([]state.Change, error) {

@@ -183,7 +183,7 @@ func (j *Journal) Requeue(ctx context.Context, t *task.Task, now time.Time) erro
 	case t.KeepsInput():
 		return state.ErrInputDropped
 	}
-	if _, err := j.writeKeptEnds(ctx, 0); err != nil { // what is nested in it may have ended
+	if err := j.writeKeptIn(ctx, t.Number); err != nil {
 		return err
 	}
 	return j.write(ctx, func(c *conn.Conn) error {

@@ -118,6 +118,24 @@ func (j *Journal) writeKept(ctx context.Context, number int64) error {
 	return nil
 }
 
+// writeKeptIn does so for all kept ends, and for the attempts of what ran in a task.
+func (j *Journal) writeKeptIn(ctx context.Context, number int64) error {
+	if _, err := j.writeKeptEnds(ctx, 0); err != nil {
+		return err
+	}
+	t, err := j.one(ctx, selectTasks+"WHERE t.number = ?", number)
+	if err != nil || t == nil {
+		return err
+	}
+	nested, err := j.Nested(ctx, t)
+	for _, n := range nested {
+		if n.Last.Later > 0 && err == nil {
+			err = j.writeKept(ctx, n.Number)
+		}
+	}
+	return err
+}
+
 // replay gives a task the history that its attempts make. Its Last stays: scanTask has looked up the process for that.
 func replay(t *task.Task, attempts []task.Attempt) {
 	for _, a := range attempts {

@@ -399,6 +399,24 @@ func TestReplaceWritesALaterAttempt(t *testing.T) {
 	}
 }
 
+// A requeue of a cancelled outer task ends what is nested in it, and writes its late attempt before.
+func TestRequeueWritesALaterAttemptOfANestedTask(t *testing.T) {
+	j := open(t)
+	outer := inFlight(t, j)
+	nested := newTask()
+	nested.Parent = outer.ID
+	must(t, claimed(j, nested, epoch))
+	apply(t, j, nested, recording(retryIn(0)))
+	nested.BeginAttempt()
+	must(t, errors.Join(j.Cancel(t.Context(), outer.Number, epoch), j.Release(outer.Number)))
+	j.NoteStart(nested, "of the second")
+	must(t, errors.Join(j.Release(nested.Number), j.Requeue(t.Context(), stored(t, j, outer.ID), epoch)))
+	if found := stored(t, j, nested.ID); found.Status != task.Cancelled || found.Last.Number != 2 ||
+		found.Last.Process != "of the second" {
+		t.Errorf("got %+v, want it cancelled with attempt 2", found)
+	}
+}
+
 // A success that is kept beside the journal is written before another process cancels the task.
 func TestCancelAfterAKeptEnd(t *testing.T) {
 	for name, cancel := range map[string]func(q *Queue, number int64) error{
