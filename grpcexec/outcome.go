@@ -51,7 +51,7 @@ func (a *attempt) classify(err error) failure {
 		return dialled.classify()
 	case !a.sent.Load():
 		return unsent
-	case errors.As(err, &stream) && stream.Code == transport.Refused && a.firstByte.Load() == 0: // it says so in place of a reply
+	case errors.As(err, &stream) && stream.Code == transport.Refused && a.firstByte.Load() == 0: // and has no reply begun
 		unsent.event = eventUnprocessed
 		return unsent
 	}

@@ -121,7 +121,8 @@ func (a *attempt) misreadsRange(response *http.Response) bool {
 
 // isConditional reports whether a request asks for what is new alone.
 func (a *attempt) isConditional() bool {
-	return request.Value(a.latest.header, "If-None-Match") != "" || request.Value(a.latest.header, "If-Modified-Since") != ""
+	return request.Value(a.latest.header, "If-None-Match") != "" ||
+		request.Value(a.latest.header, "If-Modified-Since") != ""
 }
 
 // newBody starts an empty body: in the part file if it becomes the file of -o as it is.

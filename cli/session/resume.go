@@ -68,10 +68,12 @@ func (s survivors) FindUnrecorded(t *task.Task) string {
 	ended := t.Last.StartedAt.Add(t.Last.Outcome.Duration)
 	oldest := time.Now().Add(-cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout))
 	for _, n := range s.nested(t) {
-		if found != "" || n.CreatedAt.Before(ended) || n.CreatedAt.Before(oldest) {
+		if n.CreatedAt.Before(ended) || n.CreatedAt.Before(oldest) {
 			continue
 		}
-		found, _ = s.Survivors.Find(n, n.Last)
+		if found, _ = s.Survivors.Find(n, n.Last); found != "" {
+			break
+		}
 	}
 	return found
 }

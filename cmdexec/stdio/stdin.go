@@ -143,8 +143,8 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	return in, nil
 }
 
-// Unsettled reports whether the writer of a stream may be about to end by a signal: nobody knows yet whether what it has
-// left is all.
+// Unsettled reports whether the writer of a stream may be about to end by a signal: nobody knows yet whether what it
+// has left is all.
 func (s *InheritedStdin) Unsettled() bool { return s.isSignalled() && !s.isShut() }
 
 func (s *InheritedStdin) isSignalled() bool {

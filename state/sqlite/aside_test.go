@@ -59,7 +59,8 @@ func TestADamagedJournalIsSetAsideWhole(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "ended-1.id=x"), nil, 0o600))
 	aside, err := SetAside(t.Context(), damage)
 	must(t, err)
-	want := []string{"ended-1.id=x", DatabaseName, DatabaseName + shmSuffix, DatabaseName + walSuffix, lock.OwnersFile, inputsName}
+	want := []string{"ended-1.id=x", DatabaseName, DatabaseName + shmSuffix, DatabaseName + walSuffix, lock.OwnersFile,
+		inputsName}
 	if got := testkit.Names(t, aside); !slices.Equal(got, want) {
 		t.Errorf("aside are %q, not %q", got, want)
 	}

@@ -164,12 +164,10 @@ func (j *Journal) claimNext(c *conn.Conn, t *task.Task, now time.Time) error {
 // ClaimLate implements state.Writer.
 func (j *Journal) ClaimLate(ctx context.Context, t *task.Task, began time.Time, process string) error {
 	return j.write(ctx, func(c *conn.Conn) error {
-		stored, err := j.positionOf(c, t)
+		stored, err := j.behind(c, t)
 		switch {
 		case err != nil:
 			return err
-		case stored.status.Finished(), stored.count > t.AttemptCount:
-			return task.ErrNotOwner
 		case stored.count < t.AttemptCount:
 			if err := j.claimLate(c, t, stored, began); err != nil {
 				return err

@@ -206,7 +206,8 @@ const (
 
 // asideOrder is the order in which the files of a damaged journal are moved: the database first, its WAL last. If the
 // process dies in between, the next one sees a WAL without a database, which is damage. A database without its WAL
-// would look sound and lack acknowledged tasks. Locks, inputs and kept ends are moved because the numbers of tasks start again.
+// would look sound and lack acknowledged tasks. Locks, inputs and kept ends are moved because the numbers of tasks
+// start again.
 func asideOrder(dir string) []string {
 	names := []string{DatabaseName, DatabaseName + shmSuffix, lock.OwnersFile, inputsName}
 	entries, _ := os.ReadDir(dir)

@@ -136,6 +136,16 @@ func (j *Journal) writeKeptIn(ctx context.Context, number int64) error {
 	return err
 }
 
+// behind is positionOf for an owner that could not write for a while. It returns ErrNotOwner, too, where another
+// process has ended the task or begun an attempt.
+func (j *Journal) behind(c *conn.Conn, t *task.Task) (stored placed, err error) {
+	stored, err = j.positionOf(c, t)
+	if err == nil && (stored.status.Finished() || stored.count > t.AttemptCount) {
+		err = task.ErrNotOwner
+	}
+	return stored, err
+}
+
 // replay gives a task the history that its attempts make. Its Last stays: scanTask has looked up the process for that.
 func replay(t *task.Task, attempts []task.Attempt) {
 	for _, a := range attempts {

@@ -365,7 +365,8 @@ func TestNoteOfAFirstAttempt(t *testing.T) {
 	begun := *tk
 	begun.AttemptCount = 1
 	j.NoteStart(&begun, "of the first")
-	if found := stored(t, j, tk.ID); !found.Last.CutOff() || found.Last.Latest() != 1 || found.Last.Process != "of the first" {
+	if found := stored(t, j, tk.ID); !found.Last.CutOff() || found.Last.Latest() != 1 ||
+		found.Last.Process != "of the first" {
 		t.Errorf("got %+v, want the note of attempt 1", found.Last)
 	}
 	must(t, j.NoteAssumed(t.Context(), stored(t, j, tk.ID), "it has ended"))
@@ -394,7 +395,8 @@ func TestReplaceWritesALaterAttempt(t *testing.T) {
 	later.Name = "nightly"
 	cancelled, err := q.Replace(t.Context(), later, tk)
 	must(t, err)
-	if found := stored(t, q.Journal, tk.ID); !cancelled || found.Last.Number != 2 || found.Last.Process != "of the second" {
+	if found := stored(t, q.Journal, tk.ID); !cancelled || found.Last.Number != 2 ||
+		found.Last.Process != "of the second" {
 		t.Errorf("got %v, %+v, want it cancelled with attempt 2", cancelled, found.Last)
 	}
 }
@@ -498,7 +500,8 @@ func TestClaimLateOfTheFirst(t *testing.T) {
 	tk.BeginAttempt()
 	tk.CreatedAt = epoch.Add(time.Hour)
 	must(t, j.ClaimLate(t.Context(), tk, tk.CreatedAt, "of the first"))
-	if found := stored(t, j, tk.ID); found.Status != task.InFlight || !found.CreatedAt.Equal(tk.CreatedAt.Truncate(time.Microsecond)) ||
+	if found := stored(t, j, tk.ID); found.Status != task.InFlight ||
+		!found.CreatedAt.Equal(tk.CreatedAt.Truncate(time.Microsecond)) ||
 		found.Last.Process != "of the first" {
 		t.Errorf("got %+v, want the first in flight, made an hour later", found)
 	}

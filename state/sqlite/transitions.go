@@ -257,12 +257,9 @@ func forReply(t *task.Task) bool {
 // CatchUp writes the end of a task whose owner could not write all of its attempts.
 func (j *Journal) CatchUp(ctx context.Context, t *task.Task) error {
 	err := j.writeEnd(ctx, t, func(c *conn.Conn) error {
-		stored, err := j.positionOf(c, t)
-		switch {
-		case err != nil:
+		stored, err := j.behind(c, t)
+		if err != nil {
 			return err
-		case stored.status.Finished(), stored.count > t.AttemptCount:
-			return task.ErrNotOwner
 		}
 		err = j.advance(c, t.Number, t.ID, transition{
 			event: task.EventCatchUp, from: stored.status, fromCount: stored.count,
