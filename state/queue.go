@@ -69,6 +69,10 @@ type Carrier interface {
 	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil is
 	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed.
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
+	// BeginHook tells other processes, until EndHook or the end of this one, that a hook runs after an attempt of a task.
+	// Called before Settle, it has them see that as soon as the next attempt is due.
+	BeginHook(number int64) error
+	EndHook(number int64) error
 	// KeepEnd keeps the end of a claimed task beside a store that Settle cannot write. Claim and TakeOver write it first.
 	KeepEnd(t *task.Task) error
 	// Cancelled returns the attempts that were cancelled while they ran, of tasks with such numbers. Changes says so, too,

@@ -102,6 +102,8 @@ type Reader interface {
 type Owners interface {
 	// Owner returns the process that owns a task; 0 if none does, negative if the system does not tell which.
 	Owner(number int64) (pid int, err error)
+	// HookOwner returns the worker's process that runs a hook of a task after an attempt, like Owner.
+	HookOwner(number int64) (pid int, err error)
 	// Interrupted reports whether an unfinished task has lost its owner.
 	Interrupted(ctx context.Context, t *task.Task) (bool, error)
 	// ListWorkers returns the workers that live, or have tasks.

@@ -109,6 +109,14 @@ func (o *Options) Phase(natural float64) float64 {
 	return rand.New(rand.NewPCG(*o.Seed, 0)).Float64()
 }
 
+// NextHook is the hook that follows an attempt.
+func (o *Options) NextHook(d Decision, s Status) string {
+	if d.Verdict == VerdictRetry {
+		return o.OnRetry
+	}
+	return o.FinalHook(s)
+}
+
 // FinalHook is the hook of a task that ended. A cancelled task did not fail, so it has none.
 func (o *Options) FinalHook(s Status) string {
 	switch s {

@@ -101,7 +101,26 @@ type carried struct {
 	attempt int
 	signals chan os.Signal
 
-	cancelled bool // it was told so
+	cancelled bool         // it was told so
+	executed  bool         // its outcome is known, and a hook may run
+	next      []state.Item // what waits for its end
+}
+
+// job is an attempt for one of the worker's goroutines.
+type job struct {
+	*carried
+	due  time.Time
+	slot slot
+	free bool // its slot is free again
+	hook bool // other workers wait for the one after it
+}
+
+// free gives the slot of an attempt back, once.
+func (w *Worker) free(j *job) {
+	if !j.free {
+		j.free = true
+		w.freed <- j.slot
+	}
 }
 
 // stop tells the attempt to stop. A command that is told twice is killed.
@@ -129,14 +148,11 @@ func (w *Worker) endClaim() {
 	}
 }
 
-// begin makes a claimed attempt known. An earlier one of the same task can still run where its lease was lost.
+// begin makes a claimed attempt known.
 func (w *Worker) begin(t *task.Task) *carried {
 	c := &carried{task: t, attempt: t.AttemptCount + 1, signals: make(chan os.Signal, 2)}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if before := w.running[t.Number]; before != nil {
-		before.stop()
-	}
 	w.running[t.Number] = c
 	if w.stopping || w.early[t.Number] >= c.attempt {
 		c.stop()
@@ -144,13 +160,41 @@ func (w *Worker) begin(t *task.Task) *carried {
 	return c
 }
 
-func (w *Worker) end(c *carried) {
+// awaits reports whether a task waits for the end of what this worker still carries: its hook, that of another task of
+// its name, or an attempt whose lease was lost, which is stopped. The dispatcher gets the item again then.
+func (w *Worker) awaits(t *task.Task, item state.Item) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.running[c.task.Number] == c {
-		delete(w.running, c.task.Number)
+	before := w.running[t.Number]
+	if before != nil && !before.executed {
+		before.stop()
+	}
+	if before == nil && t.Name != "" {
+		for _, other := range w.running {
+			if other.task.Name == t.Name {
+				before = other
+			}
+		}
+	}
+	if before != nil {
+		before.next = append(before.next, item)
+	}
+	return before != nil
+}
+
+func (w *Worker) end(c *carried) {
+	w.mutex.Lock()
+	delete(w.running, c.task.Number)
+	w.mutex.Unlock()
+	if len(c.next) > 0 {
+		w.answers <- func() {
+			for _, item := range c.next {
+				w.plan.push(item, time.Now())
+			}
+		}
 	}
 }
+
 
 // stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime does.
 // What such a signal has ended is cut off, and no failure. So is a failure that leaves a part of its group running: a
@@ -220,6 +264,11 @@ func (w *Worker) hold(items []state.Item, left map[int64]error) {
 func (w *Worker) carry(ctx context.Context, j *job) {
 	defer w.end(j.carried)
 	t := j.task
+	defer func() {
+		if j.hook {
+			_ = w.Queue.EndHook(t.Number)
+		}
+	}()
 	w.observe(func(o Observer) { o.Began(t, time.Since(j.due)) })
 	j.slot.asked, j.slot.replied = true, true // unless Record knows better
 	e, err := w.Open(t)

@@ -142,6 +142,9 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 		left := map[int64]error{}
 		if w.leased(ctx) {
 			tasks, err = w.Queue.Claim(ctx, w.number, numbers, now, func(t *task.Task) bool {
+				if w.awaits(t, items[slices.Index(numbers, t.Number)]) {
+					return false
+				}
 				if w.Left != nil {
 					left[t.Number] = w.Left(ctx, t)
 				}
@@ -150,7 +153,7 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 		}
 		for i, item := range items {
 			s := slot{host: item.Host, class: classes[i]}
-			if err != nil || tasks == nil || tasks[i] == nil {
+			if err != nil || tasks == nil || tasks[i] == nil || tasks[i].Nonce == 0 && w.awaits(tasks[i], item) {
 				w.freed <- s
 				continue
 			}
@@ -170,22 +173,6 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 			}
 		}
 	})
-}
-
-// job is an attempt for one of the worker's goroutines.
-type job struct {
-	*carried
-	due  time.Time
-	slot slot
-	free bool // its slot is free again
-}
-
-// free gives the slot of an attempt back, once.
-func (w *Worker) free(j *job) {
-	if !j.free {
-		j.free = true
-		w.freed <- j.slot
-	}
 }
 
 // hand gives an attempt to a goroutine that has nothing to do, or to a new one. They are used again, since their stacks

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -33,7 +34,21 @@ func (j *journal) Unclaim(context.Context, *task.Task) {}
 
 // Settle implements runner.Journal. It ends a task whose time was over while it waited.
 func (j *journal) Settle(_ context.Context, t *task.Task, d task.Decision) error {
+	j.hook(t, d)
 	return j.settle(j.ctx, t, task.Attempt{Decision: d})
+}
+
+// hook has the next attempt wait for the hook that follows an outcome, and so another task of its name.
+func (j *journal) hook(t *task.Task, d task.Decision) {
+	j.mutex.Lock()
+	j.job.executed = true
+	j.mutex.Unlock()
+	if j.job.hook = t.Options.NextHook(d, t.Status) != ""; !j.job.hook {
+		return
+	}
+	if err := j.Queue.BeginHook(t.Number); err != nil {
+		j.warn(fmt.Errorf("another worker may begin beside the hook of task %s: %w", t.ID, err))
+	}
 }
 
 // NoteProcess implements runner.Journal.
@@ -59,6 +74,7 @@ func (j *journal) Record(_ context.Context, t *task.Task, a task.Attempt) error 
 		}
 		defer j.settling.Add(-1)
 	}
+	j.hook(t, a.Decision)
 	return j.settle(j.ctx, t, a)
 }
 

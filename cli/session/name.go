@@ -216,11 +216,20 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task,
 		case begun > lookedAt:
 			return found, latest, nil
 		case other.ID == t.ID, other.AttemptCount == 0 && unbegun > lookedAt:
-		case other.Last.CutOff(), mayBeLast && other.MayHaveLeft():
+		case other.Last.CutOff(), mayBeLast && (other.MayHaveLeft() || hasHook(journal, other)):
 			found = append(found, other)
 		}
 	}
 	return found, latest, nil
+}
+
+// hasHook reports whether a worker runs the last hook of a task.
+func hasHook(journal state.Store, t *task.Task) bool {
+	if t.Options.FinalHook(t.Status) == "" {
+		return false
+	}
+	pid, err := journal.HookOwner(t.Number)
+	return pid != 0 && err == nil
 }
 
 // succeeded reports whether --once leaves nothing to do, since a task of the name has succeeded.

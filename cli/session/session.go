@@ -314,9 +314,10 @@ func deferred(t *task.Task, now time.Time) bool {
 func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found nameResult, t *task.Task,
 	run *taskRunner, lines render.Observer) (runner.Result, error) {
 	run.Survivors = p.newSurvivors(w.SurvivorFlags, journal)
-	run.Earlier = slices.DeleteFunc(append(found.cutOff, found.discarded), func(earlier *task.Task) bool {
-		return earlier == nil || !earlier.MayHaveLeft()
-	})
+	run.Earlier = found.cutOff
+	if d := found.discarded; d != nil && d.MayHaveLeft() {
+		run.Earlier = append(run.Earlier, d)
+	}
 	left := false
 	for _, earlier := range run.Earlier {
 		what, err := run.FindLeft(earlier)

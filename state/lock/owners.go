@@ -20,6 +20,9 @@ const queueLock = 1 << 61
 // Worker returns the number of a worker's lock.
 func Worker(number int64) int64 { return 1<<60 | number }
 
+// Hook returns the number of the lock of a hook that a worker runs after an attempt of a task.
+func Hook(number int64) int64 { return 1<<59 | number }
+
 // Operation returns the number of the lock of an operation. No task has such a name.
 func Operation(id string) int64 { return Name("operation\x00" + id) }
 

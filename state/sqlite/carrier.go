@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
@@ -206,6 +207,15 @@ func (q *Queue) NoteProcess(ctx context.Context, t *task.Task, process string) e
 		return nil, err
 	})
 }
+
+// BeginHook implements state.Queue.
+func (q *Queue) BeginHook(number int64) error {
+	_, err := q.owners.Acquire(lock.Hook(number))
+	return err
+}
+
+// EndHook implements state.Queue.
+func (q *Queue) EndHook(number int64) error { return q.owners.Release(lock.Hook(number)) }
 
 // shareAgain lets a resume, too, go on with what a run has begun and not a worker.
 const shareAgain = "UPDATE tasks SET queue = 2 WHERE number = ? AND " + hasRun

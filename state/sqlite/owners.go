@@ -21,6 +21,9 @@ func (j *Journal) Owner(number int64) (pid int, err error) {
 	return j.owners.Owner(number)
 }
 
+// HookOwner implements state.Owners.
+func (j *Journal) HookOwner(number int64) (pid int, err error) { return j.Owner(lock.Hook(number)) }
+
 // Interrupted reports whether an unfinished task has lost its owner.
 func (j *Journal) Interrupted(ctx context.Context, t *task.Task) (bool, error) {
 	switch {
