@@ -364,6 +364,41 @@ func TestRunStoppedInAWait(t *testing.T) {
 	}
 }
 
+// The next attempt waits while nobody knows whether its input is whole, for ten seconds at the most, within its budget. A
+// signal ends that wait.
+func TestRunWaitsInDoubtAboutTheInput(t *testing.T) {
+	for name, tt := range map[string]struct {
+		settled, budget, stop, want time.Duration // want is the begin of the second attempt; 0: it does not begin
+	}{
+		"settled at once": {want: 11 * time.Second},
+		"settled":         {settled: 14 * time.Second, want: 14 * time.Second},
+		"never":           {settled: time.Hour, want: 21 * time.Second},
+		"stopped":         {settled: time.Hour, stop: 15 * time.Second},
+		"out of budget":   {settled: time.Hour, budget: 15 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newRig(t, func(p *task.Policy) { p.Budget = tt.budget }, exit(1), exit(0))
+				begun := time.Now()
+				b.Unsettled = func() bool { return time.Since(begun) > time.Millisecond && time.Since(begun) < tt.settled }
+				if tt.stop > 0 {
+					b.after(tt.stop, syscall.SIGTERM)
+				}
+				_, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				switch starts := b.executor.starts; {
+				case tt.want == 0 && len(starts) > 1, tt.want > 0 && (len(starts) < 2 || starts[1] != tt.want):
+					t.Errorf("got starts %v, want the second one at %v", starts, tt.want)
+				}
+				limit := max(tt.want+time.Second, tt.stop, tt.budget) + time.Second
+				if took := time.Since(begun); took > limit {
+					t.Errorf("took %v, want %v at the most", took, limit)
+				}
+			})
+		})
+	}
+}
+
 func TestRunStoppedInAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRig(t, nil, exit(143))

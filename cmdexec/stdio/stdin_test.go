@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -350,6 +351,60 @@ func TestFileThatChangesWhileAResumeWaits(t *testing.T) {
 			testkit.Must(t, in.Close())
 		}
 		_ = file.Close()
+	}
+}
+
+// After a signal that may have ended the writer, no attempt begins, not even while the writer lives: a claim may have
+// waited for a lock meanwhile.
+func TestNoAttemptAfterASignalToTheWriter(t *testing.T) {
+	read, write := pipe(t)
+	defer func() { _ = write.Close() }()
+	signalled := false
+	stdin := &InheritedStdin{File: read, Signalled: func(time.Time) bool { return signalled }}
+	testkit.Must(t, open(t, stdin).end())
+	signalled = true
+	if !stdin.Unsettled() {
+		t.Error("the writer lives, and it is known what it will have written")
+	}
+	var lost *StdinError
+	if in, err := stdin.Open(); !errors.As(err, &lost) {
+		t.Errorf("got %v, %v, want an error of stdin", in, err)
+	}
+	testkit.Must(t, write.Close())
+	if stdin.Unsettled() {
+		t.Error("the writer has ended, and it is not known what it has written")
+	}
+}
+
+// A connection is shut as soon as its peer has closed it, though bytes are left in it.
+func TestShutConnections(t *testing.T) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) {
+			address := map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(t.TempDir(), "s")}[network]
+			listener, err := net.Listen(network, address)
+			testkit.Must(t, err)
+			defer func() { _ = listener.Close() }()
+			peer, err := net.Dial(network, listener.Addr().String())
+			testkit.Must(t, err)
+			c, err := listener.Accept()
+			testkit.Must(t, err)
+			defer func() { _ = c.Close() }()
+			file, err := c.(interface{ File() (*os.File, error) }).File()
+			testkit.Must(t, err)
+			defer func() { _ = file.Close() }()
+			send(t, peer, "half")
+			stdin := &InheritedStdin{File: file, Signalled: func(time.Time) bool { return true }}
+			if !stdin.Unsettled() {
+				t.Error("shut while its peer lives")
+			}
+			testkit.Must(t, peer.Close())
+			for start := time.Now(); stdin.Unsettled() && time.Since(start) < 10*time.Second; {
+				time.Sleep(time.Millisecond)
+			}
+			if stdin.Unsettled() {
+				t.Error("not shut though its peer has closed it")
+			}
+		})
 	}
 }
 
