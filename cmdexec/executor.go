@@ -69,7 +69,7 @@ func (e *Executor) execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	}
 	in.Started()
 	out.Begin()
-	o := e.supervise(ctx, t, p, c, in.Stop)
+	o := e.supervise(ctx, t, p, c)
 	if in.Ended != nil {
 		in.Ended()
 	}
@@ -172,11 +172,9 @@ func (e *Executor) HoldsOutput(t *task.Task) bool {
 	return e.Output.HoldsOutput(t)
 }
 
-// supervise waits for the end of a started process, passes signals on, and stops it when ctx ends. It calls stop, which
-// may be nil, before it passes on the first signal that asks to stop.
-func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call,
-	stop func()) task.Outcome {
-	s := &supervisor{process: p, stopping: stop, killAfter: t.Policy.KillAfter, signals: c.Signals}
+// supervise waits for the end of a started process, passes signals on, and stops it when ctx ends.
+func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call) task.Outcome {
+	s := &supervisor{process: p, killAfter: t.Policy.KillAfter, signals: c.Signals}
 	s.secondStopKills = e.SecondStopKills
 	if began := time.Now(); began.Sub(e.ended) < e.TerminalDelay {
 		s.young = began.Add(e.TerminalDelay)
@@ -247,7 +245,6 @@ type supervisor struct {
 	killAfter       time.Duration
 	secondStopKills time.Duration
 	signals         <-chan os.Signal
-	stopping        func()    // called for the first signal that asks to stop; may be nil
 	young           time.Time // until then it may have missed what a key on the terminal sent
 
 	stop     os.Signal // the first signal that asked to stop
@@ -282,9 +279,6 @@ func (s *supervisor) run(ctx context.Context) {
 // forward passes a signal on. A second signal that asks to stop kills, unless it comes together with the first, or the
 // terminal has sent it to the process too: the prompt of an interpreter gets many of those and goes on.
 func (s *supervisor) forward(sig os.Signal) {
-	if s.stop == nil && s.stopping != nil && task.Stops(sig) {
-		s.stopping()
-	}
 	switch {
 	case s.process.GetsFromTerminal(sig):
 		if s.stop == nil && task.Stops(sig) && time.Now().Before(s.young) {
@@ -363,7 +357,8 @@ func (s *supervisor) awaitStop(o task.Outcome, isAttempt bool) {
 		case sig := <-s.signals:
 			s.noteStop(sig)
 		case <-late:
-			return
+			proc.AwaitSignals()
+			late = nil
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	if err != nil {
 		return nil, err
 	}
-	o := h.Executor.supervise(ctx, t, p, runner.Call{Signals: signals}, nil)
+	o := h.Executor.supervise(ctx, t, p, runner.Call{Signals: signals})
 	switch {
 	case o.Error == task.ErrorTimeout && o.Stop == nil:
 		return nil, errors.New(o.Message)

@@ -99,12 +99,13 @@ type Runner struct {
 	Earlier   []*task.Task // other runs of the task's name, of which something may be left as well
 	Signals   <-chan os.Signal
 	Terminal  bool           // this process has one: HUP says that it was closed
-	LateStop  time.Duration  // how long a signal to stop may come after the failure of a command that it has ended
+	LateStop  func()         // waits for a signal to stop that has ended a command, too; nil: there is none
 	Random    func() float64 // uniform in [0, 1)
 	Slots     chan struct{}  // its capacity limits the attempts of all runners that share it; nil for no limit
 	Unsettled func() bool    // whether the next attempt's input may turn out to be a part of it in a moment; nil: never
 
 	hadSlot, inLine bool // whether it has got a slot, and whether a signal ended its wait for the first one
+	doubts          int  // how often it has looked whether the next attempt's input is settled
 }
 
 // Run attempts the task until a decision ends it or a signal stops the run. It fails only where the journal does.
@@ -119,10 +120,11 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 			return r.Stop(ctx, t, sig)
 		}
 		result, err := r.attempt(ctx, t)
-		if err != nil {
-			return r.endWithoutAttempt(ctx, t, err)
-		}
 		switch {
+		case errors.Is(err, errInDoubt):
+			continue
+		case err != nil:
+			return r.endWithoutAttempt(ctx, t, err)
 		case t.Status.Finished(), result.Outcome.Stop != nil, result.Decision.Reason == task.ReasonDeferred:
 			return r.finish(ctx, t, result), nil
 		case result.Signal != nil: // it came after the decision
@@ -195,6 +197,11 @@ func (r *Runner) attempt(ctx context.Context, t *task.Task) (Result, error) {
 			return Result{}, err
 		}
 	}
+	if r.inDoubt(t) { // since a signal came while the claim waited for other processes
+		t.ClaimedAhead = true
+		return Result{}, errInDoubt
+	}
+	r.doubts = 0
 	t.BeginAttempt()
 	r.Observer.Started(t)
 	before := t.History
@@ -279,30 +286,6 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %s", ErrTimeout, text.FormatDuration(timeout)))
-}
-
-// clockInterval is the time between two looks at the clocks while a budget lasts: timers stop while the machine sleeps,
-// and do not notice that the wall clock is set.
-const clockInterval = time.Second
-
-// withBudget returns a context that ends with the task's budget.
-func withBudget(ctx context.Context, t *task.Task) (context.Context, context.CancelFunc) {
-	if t.Policy.Budget == 0 {
-		return ctx, func() {}
-	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	policy, began := t.Policy, t.History.Began
-	go func() {
-		for left := policy.Left(began, time.Now()); left > 0; left = policy.Left(began, time.Now()) {
-			select {
-			case <-time.After(min(left, clockInterval)):
-			case <-ctx.Done():
-				return
-			}
-		}
-		cancel(ErrBudgetEnd)
-	}()
-	return ctx, func() { cancel(nil) }
 }
 
 // Stop ends a run between two attempts.
@@ -391,7 +374,7 @@ func (r *Runner) followsAtOnce(ctx context.Context, t *task.Task, a task.Attempt
 		return false
 	case ctx.Err() != nil, len(r.Signals) > 0:
 		return false
-	case r.Slots != nil, r.isUnsettled(), r.Hooks != nil && t.Options.OnRetry != "":
+	case r.Slots != nil, r.inDoubt(t), r.Hooks != nil && t.Options.OnRetry != "":
 		return false
 	case t.Unsafe(): // its claim has to be on the disk
 		return false

@@ -160,7 +160,7 @@ func (m *memory) RecordAndClaim(context.Context, *task.Task, task.Attempt, time.
 	return errors.New("one write at a time")
 }
 
-func (m *memory) Unclaim(context.Context, *task.Task) {}
+func (m *memory) Unclaim(context.Context, *task.Task) { m.log = append(m.log, "unclaim") }
 
 func (m *memory) CancelNested(context.Context, *task.Task, time.Time) { m.nested++ }
 
@@ -399,6 +399,32 @@ func TestRunWaitsInDoubtAboutTheInput(t *testing.T) {
 	}
 }
 
+// A signal that came while a claim waited for other processes leaves the same doubt: the claimed attempt waits.
+func TestRunWaitsInDoubtAfterAClaim(t *testing.T) {
+	for name, stop := range map[string]time.Duration{"settled": 0, "stopped": 3 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newRig(t, nil, exit(0))
+				begun, doubt := time.Now(), false
+				b.journal.busy = func() { time.Sleep(2 * time.Second); doubt = true }
+				b.Unsettled = func() bool { return doubt && time.Since(begun) < 5*time.Second }
+				if stop > 0 {
+					b.after(stop, syscall.SIGTERM)
+				}
+				_, err := b.Run(t.Context(), b.task)
+				check(t, "error", err, nil)
+				check(t, "claims", b.journal.claims, 1)
+				if stop > 0 {
+					check(t, "status", b.task.Status, task.Pending)
+					check(t, "log", b.journal.log[len(b.journal.log)-2:], []string{"unclaim", "settle interrupted PENDING"})
+				} else if got := b.executor.begun.Sub(begun); got != 5*time.Second {
+					t.Errorf("begun after %v, want 5s", got)
+				}
+			})
+		})
+	}
+}
+
 func TestRunStoppedInAnAttempt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newRig(t, nil, exit(143))
@@ -427,7 +453,7 @@ func TestRunStoppedAfterItsLastAttempt(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := newRig(t, nil, exit(1))
-				b.task.Policy.Attempts, b.LateStop = 1, 5*time.Millisecond
+				b.task.Policy.Attempts, b.LateStop = 1, func() { time.Sleep(5 * time.Millisecond) }
 				go func() {
 					time.Sleep(time.Second + tt.after)
 					b.signals <- syscall.SIGTERM

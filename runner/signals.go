@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 
 	"github.com/10f93571/retry/task"
 )
@@ -75,20 +74,11 @@ func WithSignals(ctx context.Context, signals <-chan os.Signal) (context.Context
 // waits a moment for one: who stops everything signals the command as well, many programs exit with 1 then, and no
 // resume would take up the task.
 func (r *Runner) lateStop(t *task.Task, o task.Outcome) os.Signal {
-	if o.Stop != nil || t.Target != nil || o.Error != task.ErrorNone || r.LateStop == 0 {
+	if o.Stop != nil || t.Target != nil || o.Error != task.ErrorNone || r.LateStop == nil {
 		return o.Stop
 	}
-	late := time.After(r.LateStop)
-	for {
-		select {
-		case sig := <-r.Signals:
-			if task.Stops(sig) {
-				return sig
-			}
-		case <-late:
-			return nil
-		}
-	}
+	r.LateStop()
+	return r.pendingStop()
 }
 
 // pendingStop takes the signals that have arrived, up to the first that asks to stop, and returns that.

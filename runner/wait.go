@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"os"
 	"time"
 
@@ -18,11 +19,10 @@ func (r *Runner) wait(ctx context.Context, t *task.Task) os.Signal {
 	started := time.Now()
 	due := started.Add(t.NextAttemptAt.Sub(started)) // has a monotonic reading also after a resume
 	looked := started
-	doubts := 0
 	for {
 		left := untilDue(due, time.Now())
-		if left <= 0 && doubts < mostDoubts && r.isUnsettled() && hasTime(t) {
-			doubts++
+		if left <= 0 && r.inDoubt(t) {
+			r.doubts++
 			left = doubtPause
 		}
 		if left <= 0 {
@@ -62,12 +62,40 @@ const (
 	stoodStill = 20 * time.Millisecond
 )
 
-func (r *Runner) isUnsettled() bool { return r.Unsettled != nil && r.Unsettled() }
+var errInDoubt = errors.New("the input is not settled")
+
+func (r *Runner) inDoubt(t *task.Task) bool {
+	return r.Unsettled != nil && r.doubts < mostDoubts && r.Unsettled() && hasTime(t)
+}
 
 // hasTime reports whether something of the task's budget is left for another attempt.
 func hasTime(t *task.Task) bool {
 	limited := t.Policy.Budget > 0 && (t.AttemptCount > 0 || t.Policy.Deadline)
 	return !limited || t.Policy.Left(t.History.Began, time.Now()) > 0
+}
+
+// clockInterval is the time between two looks at the clocks while a budget lasts: timers stop while the machine sleeps,
+// and do not notice that the wall clock is set.
+const clockInterval = time.Second
+
+// withBudget returns a context that ends with the task's budget.
+func withBudget(ctx context.Context, t *task.Task) (context.Context, context.CancelFunc) {
+	if t.Policy.Budget == 0 {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	policy, began := t.Policy, t.History.Began
+	go func() {
+		for left := policy.Left(began, time.Now()); left > 0; left = policy.Left(began, time.Now()) {
+			select {
+			case <-time.After(min(left, clockInterval)):
+			case <-ctx.Done():
+				return
+			}
+		}
+		cancel(ErrBudgetEnd)
+	}()
+	return ctx, func() { cancel(nil) }
 }
 
 // longestSlot is how long an attempt has its slot at the most. Some never end, as a server, and some wait for another

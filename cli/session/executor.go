@@ -89,8 +89,11 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	return run, nil
 }
 
-// lateStop is how much later than a command retry may be told to stop where both are, one after the other.
-const lateStop = 5 * time.Millisecond
+// awaitStop waits for the signal of who stops a command and retry, one after the other.
+func awaitStop() {
+	time.Sleep(5 * time.Millisecond)
+	proc.AwaitSignals()
+}
 
 func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *Journal,
 	lines render.Observer, done func()) *taskRunner {
@@ -102,7 +105,7 @@ func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexe
 	return &taskRunner{
 		Runner: &runner.Runner{
 			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
-			Random: random(t), Terminal: commands.Terminal, LateStop: lateStop,
+			Random: random(t), Terminal: commands.Terminal, LateStop: awaitStop,
 		},
 		commands: commands,
 		Close:    done,
@@ -205,6 +208,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		}
 		stdin, done := g.replayedStdin(t, source)
 		stdin.Lost, stdin.Signalled = lost, g.signalled
+		stdin.Stopped = func() bool { return g.Stopping != nil && g.Stopping.Err() != nil }
 		return stdin, done, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
 		return stdio.NullStdin{}, func() {}, nil
@@ -353,7 +357,15 @@ func (g *Journal) outlivesTheWriter(ended time.Time) bool {
 	case <-stopping:
 		return false
 	case <-time.After(time.Until(ended.Add(endsTogether))):
-		return g.signalled == nil || !g.signalled(ended)
+	}
+	if g.signalled != nil && g.signalled(ended) {
+		return false
+	}
+	select {
+	case <-stopping:
+		return false
+	default:
+		return true
 	}
 }
 

@@ -124,13 +124,19 @@ func (p *Host) ReadFile(name string, most int64) ([]byte, error) {
 // signalled reports, EndGrace after the end of stdin was read, whether a signal may have ended its writer that this
 // process outlives. A command may take its time to read what the writer has left.
 func (p *Host) signalled(ended time.Time) bool {
+	proc.AwaitSignals()
+	late := max(lateNote, min(time.Since(ended), slowestEnd))
 	if p.writerGone != nil {
 		if gone := p.writerGone(); !gone.IsZero() {
 			ended = gone
 		}
 	}
-	return proc.Signalled(ended.Add(-slowestEnd), ended.Add(stdio.EndGrace))
+	return proc.Signalled(ended.Add(-slowestEnd), ended.Add(late))
 }
+
+// lateNote is how long after a writer's end a signal may be noted that has ended it: with a small share of the
+// processors a thread stands still for a while.
+const lateNote = 300 * time.Millisecond
 
 // slowestEnd is how long after a signal the end of a writer is held against it: a script may clean up before it ends.
 const slowestEnd = 10 * time.Second
@@ -142,7 +148,8 @@ func (p *Host) awaitWriter() error {
 		return nil
 	}
 	time.Sleep(time.Until(p.inputEnded.Add(stdio.EndGrace)))
-	if proc.Signalled(time.Time{}, p.inputEnded.Add(stdio.EndGrace)) {
+	proc.AwaitSignals()
+	if proc.Signalled(time.Time{}, time.Now()) {
 		return errors.New("a signal came as the writer of the input ended, which may have ended that, too" +
 			"\nhint: run it again")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -93,21 +94,22 @@ func (p *Host) Listen() <-chan os.Signal {
 	hurried, hurry := context.WithCancel(context.Background())
 	p.hurried = hurried
 	Notify(heard)
-	go func() {
-		for sig := range heard {
-			select {
-			case signals <- sig:
-			default: // the buffer holds enough signals to act on
-			}
-			switch {
-			case !task.Stops(sig):
-			case p.stopped.Err() != nil:
-				hurry()
-			default:
-				p.stop(task.ErrStopped)
-			}
+	proc.Receive(heard, func(sig os.Signal) {
+		if !slices.Contains(forwarded, sig.(syscall.Signal)) { // it has asked, and was late
+			return
 		}
-	}()
+		select {
+		case signals <- sig:
+		default: // the buffer holds enough signals to act on
+		}
+		switch {
+		case !task.Stops(sig):
+		case p.stopped.Err() != nil:
+			hurry()
+		default:
+			p.stop(task.ErrStopped)
+		}
+	})
 	p.signals = signals
 	return signals
 }

@@ -419,7 +419,6 @@ func TestReplayedStdinThatEndsWithASignal(t *testing.T) {
 	}
 	stop()
 	testkit.Must(t, write.Close())
-	tk.Command = []string{"cat"}
 	if got := attempt(t, tk, stdin); got != "half" {
 		t.Errorf("got %q, want what was there", got)
 	}

@@ -87,5 +87,10 @@ func HaveOpen(os.FileInfo) bool { return false }
 // outlivedElse returns none: the rest is for Linux.
 func outlivedElse() []syscall.Signal { return nil }
 
+// askSignal is none: nothing has threads of one process stand still here while others go on.
+const askSignal = syscall.Signal(0)
+
+func ask() error { return nil }
+
 // realTime returns none: the system has no such signals.
 func realTime() []syscall.Signal { return nil }

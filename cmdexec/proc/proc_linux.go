@@ -236,6 +236,11 @@ func Boot() string {
 // outlivedElse returns a signal that other systems lack.
 func outlivedElse() []syscall.Signal { return []syscall.Signal{syscall.SIGPWR} }
 
+// askSignal is the last one, which comes after all others.
+const askSignal = syscall.Signal(64)
+
+func ask() error { return syscall.Kill(os.Getpid(), askSignal) }
+
 // realTime returns the signals of real time but for the first three, which are for the runtime of Go.
 func realTime() (signals []syscall.Signal) {
 	for sig := syscall.Signal(35); sig <= 64; sig++ {

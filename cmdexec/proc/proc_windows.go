@@ -185,5 +185,10 @@ func outlived() []syscall.Signal { return nil }
 // isContinue is false for the same reason.
 func isContinue(os.Signal) bool { return false }
 
+// askSignal is none: nothing has threads of one process stand still here while others go on.
+const askSignal = syscall.Signal(0)
+
+func ask() error { return nil }
+
 // realTime returns none for the same reason.
 func realTime() []syscall.Signal { return nil }

@@ -19,8 +19,9 @@ import (
 type ReplayedStdin struct {
 	Lost func(error) // called where an attempt cannot have its stdin, or gets a part of it; may be nil
 	// Signalled reports, EndGrace after the end of a pipe, whether a signal that retry outlives may have ended its writer.
-	// nil: nobody knows.
+	// Afterwards Stopped reports whether a signal has asked retry to stop. nil: nobody knows.
 	Signalled func(ended time.Time) bool
+	Stopped   func() bool
 
 	source   *Reader // nil if everything is kept already
 	kept     *spool.Spool
@@ -33,6 +34,8 @@ type ReplayedStdin struct {
 	mutex     sync.Mutex    // guards the fields below
 	ended     bool          // the source has no more
 	endedAt   time.Time     // when that was seen; zero where everything was kept before
+	judged    bool          // it was asked what the end is worth
+	cutOff    bool          // what has stopped retry may have ended the writer
 	broken    error         // reading the source failed: no attempt gets the rest
 	unkept    error         // keeping what was read failed: no later attempt gets it
 	completed sync.WaitGroup
@@ -66,7 +69,7 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &feeding{over: make(chan struct{}), stopped: make(chan time.Time, 1)}
+	a := &feeding{over: make(chan struct{})}
 	a.end = sync.OnceValue(func() error {
 		a.mutex.Lock()
 		defer a.mutex.Unlock()
@@ -80,7 +83,6 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 		}
 	}
 	in.Bind = func(processes int) { a.target = processes; feed.bind(processes) }
-	in.Stop = sync.OnceFunc(func() { a.stopped <- time.Now() })
 	in.Started = func() {
 		_ = file.Close() // with a reader of our own, we would not notice that the process has closed its stdin
 		go r.feed(feed, a, func() { in.Fed() })
@@ -101,14 +103,13 @@ func (r *ReplayedStdin) Open() (*Input, error) {
 
 // feeding is what the feed of an attempt knows of that.
 type feeding struct {
-	target  int            // what kill takes for the processes
-	over    chan struct{}  // closed when the attempt is over
-	stopped chan time.Time // when a signal asked retry to stop
-	ended   atomic.Bool    // all of the input was written
-	mutex   sync.Mutex     // guards done
-	done    bool           // the process has ended: its number may be that of another one
-	end     func() error   // notes that, and returns the error of its input until then
-	reads   bool           // it has read the source, and not only what was kept
+	target int           // what kill takes for the processes
+	over   chan struct{} // closed when the attempt is over
+	ended  atomic.Bool   // all of the input was written
+	mutex  sync.Mutex    // guards done
+	done   bool          // the process has ended: its number may be that of another one
+	end    func() error  // notes that, and returns the error of its input until then
+	reads  bool          // it has read the source, and not only what was kept
 }
 
 // kill kills the attempt. Where that has ended, it waits until the attempt is over: what it has left sees no end of the
@@ -211,14 +212,17 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 		}
 		switch {
 		case errors.Is(err, io.EOF):
-			endedAt := r.awaitGrace(a)
-			if !endedAt.IsZero() && r.Signalled != nil && r.Signalled(endedAt) {
+			if !r.awaitGrace(a) {
+				return
+			}
+			signalled, cutOff := r.judge()
+			if signalled {
 				r.breakOff(errSignalled)
 				a.kill()
 				return
 			}
 			a.ended.Store(true)
-			if a.isCutOff(endedAt) { // half of an input: the command must not see its end
+			if cutOff { // half of an input: the command must not see its end
 				select {
 				case <-a.over:
 				case <-time.After(readGrace):
@@ -242,29 +246,35 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 // be half of an input.
 var errSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
 
-// awaitGrace returns when a pipe has ended, EndGrace after that or when the attempt is over; zero for what is no pipe.
-func (r *ReplayedStdin) awaitGrace(a *feeding) time.Time {
+// awaitGrace returns EndGrace after a pipe has ended, and at once for what is no pipe. It returns false where the attempt
+// is over by then.
+func (r *ReplayedStdin) awaitGrace(a *feeding) bool {
 	r.mutex.Lock()
 	endedAt := r.endedAt
 	r.mutex.Unlock()
-	if !endedAt.IsZero() {
-		select {
-		case <-a.over:
-		case <-time.After(time.Until(endedAt.Add(EndGrace))):
-		}
+	if endedAt.IsZero() {
+		return true
 	}
-	return endedAt
+	select {
+	case <-a.over:
+		return false
+	case <-time.After(time.Until(endedAt.Add(EndGrace))):
+		return true
+	}
 }
 
-// isCutOff reports whether a pipe has ended after a signal to retry, or a moment before: timeout(1), a CI and the keys
-// of a terminal send that to the writer, too, which may take its time to end.
-func (a *feeding) isCutOff(endedAt time.Time) bool {
-	select {
-	case at := <-a.stopped:
-		return !endedAt.IsZero() && at.Sub(endedAt) < EndGrace
-	default:
-		return false
+// judge reports whether a signal to all of a job may have ended the writer of a pipe, or what has asked retry to stop, or
+// does so a moment later: timeout(1), a CI and the keys of a terminal send that to the writer, too, which may take its
+// time to end. What comes after the first look has not ended it.
+func (r *ReplayedStdin) judge() (signalled, cutOff bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.endedAt.IsZero() && !r.judged {
+		r.judged = true
+		signalled = r.Signalled != nil && r.Signalled(r.endedAt)
+		r.cutOff = r.Stopped != nil && r.Stopped()
 	}
+	return signalled, r.cutOff
 }
 
 // breakOff keeps the rest of the input from every attempt.

@@ -56,29 +56,30 @@ func TestReplayOfAFileThatChanges(t *testing.T) {
 	}
 }
 
-// A pipe that ends after a signal to retry, however long after it, may have been cut off by that. So may one that ends
-// a moment before.
-func TestIsCutOff(t *testing.T) {
-	now := time.Now()
-	for name, test := range map[string]struct {
-		stopped, ended time.Time // zero for a file, which no signal ends
-		want           bool
-	}{
-		"a minute after":   {now.Add(-time.Minute), now, true},
-		"at once":          {now, now, true},
-		"a moment before":  {now, now.Add(-EndGrace / 2), true},
-		"long before":      {now, now.Add(-time.Second), false},
-		"a file":           {now, time.Time{}, false},
-		"without a signal": {time.Time{}, now, false},
-	} {
+// A pipe that has ended when retry was asked to stop may have been cut off by that, and one after a signal to all of a
+// job by that. What comes after the first look has not ended it, and nothing ends a file.
+func TestWhatMayHaveEndedAPipe(t *testing.T) {
+	signalled, stopped := false, false
+	stdin := func(endedAt time.Time) *ReplayedStdin {
 		r := Replay(NewReader(os.Stdin), nil, nil)
-		r.endedAt = test.ended
-		a := &feeding{over: make(chan struct{}), stopped: make(chan time.Time, 1)}
-		if !test.stopped.IsZero() {
-			a.stopped <- test.stopped
-		}
-		if got := a.isCutOff(r.awaitGrace(a)); got != test.want {
-			t.Errorf("%s: got %v, want %v", name, got, test.want)
+		r.endedAt = endedAt
+		r.Signalled, r.Stopped = func(time.Time) bool { return signalled }, func() bool { return stopped }
+		return r
+	}
+	check := func(what string, r *ReplayedStdin, bySignal, byStop bool) {
+		t.Helper()
+		if gotSignal, gotStop := r.judge(); gotSignal != bySignal || gotStop != byStop {
+			t.Errorf("%s: got %v, %v; want %v, %v", what, gotSignal, gotStop, bySignal, byStop)
 		}
 	}
+	whole := stdin(time.Now())
+	check("nothing", whole, false, false)
+	signalled, stopped = true, true
+	check("both", stdin(time.Now()), true, true)
+	check("both after the first look", whole, false, false)
+	check("a file", stdin(time.Time{}), false, false)
+	signalled = false
+	halved := stdin(time.Now())
+	check("a stop", halved, false, true)
+	check("the same for the next attempt", halved, false, true)
 }

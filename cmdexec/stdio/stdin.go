@@ -28,7 +28,6 @@ type Input struct {
 	Started func()       // must be called when the process has been started
 	Ended   func()       // called when the process has ended, before its output is read to the end; nil: it need not be
 	Leave   func()       // called before Close where the command has ended by itself; nil: it need not be
-	Stop    func()       // called when a signal asks retry to stop, before the command gets that; nil: it need not be
 	Close   func() error // must be called when the process has ended; may return a *StdinError or ErrRead
 
 	// Wait is called before Close where another attempt may follow. It asks whether what this one has left has a file
@@ -97,7 +96,7 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	s.opened = true
 	in := &Input{File: s.File, Started: nothing, Close: noError}
 	s.mode.restore(s.File)
-	if s.isSignalled() { // also where nobody knows yet whether that ends the writer, as after a claim that waited
+	if s.isSignalled() && s.isShut() {
 		err := &StdinError{fmt.Errorf("read stdin: %w", errSignalled)}
 		s.warn(err)
 		return nil, err
