@@ -19,7 +19,7 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	}
 	if t.Status.Finished() {
 		r.Journal.CancelNested(ctx, t, time.Time{})
-		return r.finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
+		return r.Finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
 	sig, err := r.AwaitLeft(ctx, t)
 	switch {

@@ -126,7 +126,7 @@ func (r *Runner) Run(ctx context.Context, t *task.Task) (Result, error) {
 		case err != nil:
 			return r.endWithoutAttempt(ctx, t, err)
 		case t.Status.Finished(), result.Outcome.Stop != nil, result.Decision.Reason == task.ReasonDeferred:
-			return r.finish(ctx, t, result), nil
+			return r.Finish(ctx, t, result), nil
 		case result.Signal != nil: // it came after the decision
 			return r.Stop(ctx, t, result.Signal)
 		}
@@ -155,7 +155,7 @@ func (r *Runner) Attempt(ctx context.Context, t *task.Task) (Result, error) {
 	case err != nil:
 		return Result{}, err
 	case t.Status.Finished():
-		return r.finish(ctx, t, result), nil
+		return r.Finish(ctx, t, result), nil
 	case result.Signal == nil && result.Decision.Verdict == task.VerdictRetry:
 		r.hookWithinBudget(ctx, t, t.Options.OnRetry)
 	}
@@ -176,7 +176,7 @@ func (r *Runner) withoutBegin(ctx context.Context, t *task.Task, d task.Decision
 	r.Observer.Ended(t, a)
 	result := Result{Decision: d, Outcome: a.Outcome}
 	if t.Status.Finished() {
-		return r.finish(ctx, t, result), nil
+		return r.Finish(ctx, t, result), nil
 	}
 	return result, nil
 }
@@ -324,7 +324,7 @@ func (r *Runner) settle(ctx context.Context, t *task.Task, d task.Decision, sig 
 	if t.Status == task.Exhausted {
 		r.flushBefore(t, &result)
 	}
-	return r.finish(ctx, t, result), nil
+	return r.Finish(ctx, t, result), nil
 }
 
 // endWithoutAttempt ends a run whose next attempt could not be claimed.
@@ -343,12 +343,12 @@ func (r *Runner) endWithoutAttempt(ctx context.Context, t *task.Task, err error)
 	}
 	d := task.Decision{Verdict: task.VerdictCancelled, Reason: task.ReasonCancelled}
 	t.Move(d, time.Now())
-	return r.finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
+	return r.Finish(ctx, t, Result{Decision: d, Outcome: t.Last.Outcome}), nil
 }
 
-// finish reports the end of the run and runs the last hook: on-retry where a later run goes on, none where a signal
+// Finish reports the end of the run and runs the last hook: on-retry where a later run goes on, none where a signal
 // ended the run. The last hook has its time whatever the budget says, since it is the alert.
-func (r *Runner) finish(ctx context.Context, t *task.Task, result Result) Result {
+func (r *Runner) Finish(ctx context.Context, t *task.Task, result Result) Result {
 	before := len(r.Signals)
 	r.Observer.Finished(t, result)
 	if len(r.Signals) > before && result.Signal == nil { // nobody may read what it writes

@@ -182,19 +182,29 @@ func (w *Worker) awaits(t *task.Task, item state.Item) bool {
 	return before != nil
 }
 
-func (w *Worker) end(c *carried) {
+// carries reports whether anything runs: the hooks of a request have no slot.
+func (w *Worker) carries() bool {
 	w.mutex.Lock()
-	delete(w.running, c.task.Number)
+	defer w.mutex.Unlock()
+	return len(w.running) > 0
+}
+
+// end has what waits for the end of an attempt, and of its hook, claimed.
+func (w *Worker) end(j *job) {
+	if j.hook {
+		_ = w.Queue.EndHook(j.task.Number)
+	}
+	w.mutex.Lock()
+	delete(w.running, j.task.Number)
 	w.mutex.Unlock()
-	if len(c.next) > 0 {
+	if len(j.next) > 0 {
 		w.answers <- func() {
-			for _, item := range c.next {
+			for _, item := range j.next {
 				w.plan.push(item, time.Now())
 			}
 		}
 	}
 }
-
 
 // stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime does.
 // What such a signal has ended is cut off, and no failure. So is a failure that leaves a part of its group running: a
@@ -235,6 +245,14 @@ type held struct {
 	pause  time.Duration
 }
 
+// hasLeft reports whether something of an earlier attempt may run, and notes what.
+func (w *Worker) hasLeft(ctx context.Context, t *task.Task, left map[int64]error) bool {
+	if w.Left != nil {
+		left[t.Number] = w.Left(ctx, t)
+	}
+	return left[t.Number] != nil
+}
+
 // hold puts tasks off that were not claimed since something of an earlier attempt may still run. They are put off in
 // memory alone: they use up no attempt, and another worker may see more. What was loaded twice is kept once.
 func (w *Worker) hold(items []state.Item, left map[int64]error) {
@@ -262,29 +280,12 @@ func (w *Worker) hold(items []state.Item, left map[int64]error) {
 
 // carry executes a claimed attempt and settles it.
 func (w *Worker) carry(ctx context.Context, j *job) {
-	defer w.end(j.carried)
+	defer w.end(j)
 	t := j.task
-	defer func() {
-		if j.hook {
-			_ = w.Queue.EndHook(t.Number)
-		}
-	}()
 	w.observe(func(o Observer) { o.Began(t, time.Since(j.due)) })
 	j.slot.asked, j.slot.replied = true, true // unless Record knows better
-	e, err := w.Open(t)
-	if err != nil {
-		e = &Execution{Executor: unprepared{err}}
-	}
-	if e.Close != nil {
-		defer e.Close()
-	}
-	if e.Observer == nil {
-		e.Observer = silent{w}
-	}
-	r := &runner.Runner{
-		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w}, Hooks: e.Hooks, Observer: e.Observer,
-		Signals: j.signals, Random: w.Random,
-	}
+	r, done := w.open(ctx, j)
+	defer done()
 	run := r.Attempt
 	if t.Nonce == 0 { // its budget has ended while it waited
 		run = r.Expire
@@ -292,4 +293,22 @@ func (w *Worker) carry(ctx context.Context, j *job) {
 	if _, err := run(ctx, t); err != nil {
 		w.warn(fmt.Errorf("task %s: %w", t.ID, err))
 	}
+}
+
+// open prepares what runs an attempt and its hooks.
+func (w *Worker) open(ctx context.Context, j *job) (r *runner.Runner, done func()) {
+	e, err := w.Open(j.task)
+	if err != nil {
+		e = &Execution{Executor: unprepared{err}}
+	}
+	if e.Observer == nil {
+		e.Observer = silent{w}
+	}
+	if e.Close == nil {
+		e.Close = func() {}
+	}
+	return &runner.Runner{
+		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w}, Hooks: e.Hooks, Observer: e.Observer,
+		Signals: j.signals, Random: w.Random,
+	}, e.Close
 }

@@ -142,18 +142,19 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 		left := map[int64]error{}
 		if w.leased(ctx) {
 			tasks, err = w.Queue.Claim(ctx, w.number, numbers, now, func(t *task.Task) bool {
-				if w.awaits(t, items[slices.Index(numbers, t.Number)]) {
-					return false
-				}
-				if w.Left != nil {
-					left[t.Number] = w.Left(ctx, t)
-				}
-				return left[t.Number] == nil
+				return !w.awaits(t, items[slices.Index(numbers, t.Number)]) && !w.hasLeft(ctx, t, left)
 			})
 		}
 		for i, item := range items {
 			s := slot{host: item.Host, class: classes[i]}
-			if err != nil || tasks == nil || tasks[i] == nil || tasks[i].Nonce == 0 && w.awaits(tasks[i], item) {
+			if err != nil || tasks == nil || tasks[i] == nil {
+				w.freed <- s
+				continue
+			}
+			// What follows the end of a budget would run beside what an attempt has left, as the next one would.
+			o := &tasks[i].Options
+			if tasks[i].Nonce == 0 && o.OnFailure+o.Exhausted != "" &&
+				(w.awaits(tasks[i], item) || w.hasLeft(ctx, tasks[i], left)) {
 				w.freed <- s
 				continue
 			}
@@ -372,7 +373,7 @@ func (w *Worker) setTargets(list []state.TargetSettings) {
 
 // drained reports whether there is nothing to do any more.
 func (w *Worker) drained(ctx context.Context) bool {
-	if w.slots < w.Concurrency || w.claiming > 0 {
+	if w.slots < w.Concurrency || w.claiming > 0 || w.carries() {
 		return false
 	}
 	due := time.Time{}

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -73,7 +74,7 @@ func (p *patience) over(now time.Time) bool {
 // rescue takes over the attempts of workers that have died.
 func (w *Worker) rescue(ctx context.Context) {
 	p := patience{visibility: w.Visibility}
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !w.isStopping() { // it would have no time for the alerts
 		now := time.Now()
 		over := p.over(now)
 		dead, err := w.Queue.Dead(ctx, now, w.Visibility)
@@ -92,6 +93,12 @@ func (w *Worker) rescue(ctx context.Context) {
 	}
 }
 
+func (w *Worker) isStopping() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.stopping
+}
+
 // takenAtOnce is how many attempts of a dead worker are taken over in one transaction.
 const takenAtOnce = 500
 
@@ -104,15 +111,41 @@ func (w *Worker) takeOver(ctx context.Context, dead state.Worker) error {
 		}
 		var settled sync.WaitGroup
 		for _, t := range tasks {
-			settled.Go(func() {
-				now := time.Now()
-				a := t.Last
-				a.Outcome = t.Crashed()
-				a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, w.Random)
-				t.ApplyDecision(a, now)
-				_ = w.settle(ctx, t, a) // which warns
-			})
+			settled.Go(func() { w.settleCrashed(ctx, t) })
 		}
 		settled.Wait()
 	}
+}
+
+// settleCrashed writes what an attempt without an outcome comes to. One that ends the task has its alerts.
+func (w *Worker) settleCrashed(ctx context.Context, t *task.Task) {
+	now := time.Now()
+	a := t.Last
+	a.Outcome = t.Crashed()
+	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, w.Random)
+	t.ApplyDecision(a, now)
+	if !t.Status.Finished() || t.Options.FinalHook(t.Status)+t.Options.Ping == "" {
+		_ = w.settle(ctx, t, a) // which warns
+		return
+	}
+	j := &job{carried: w.begin(t)}
+	(&journal{w, ctx, j}).hook(t, a.Decision)
+	err := w.settle(ctx, t, a)
+	w.mutex.Lock()
+	alerts := err == nil && !w.stopping
+	if alerts {
+		w.group.Add(1) // before finish waits
+	}
+	w.mutex.Unlock()
+	if !alerts {
+		w.end(j)
+		return
+	}
+	go func() {
+		defer w.group.Done()
+		defer w.end(j)
+		r, done := w.open(ctx, j)
+		defer done()
+		r.Finish(ctx, t, runner.Result{Decision: a.Decision, Outcome: a.Outcome})
+	}()
 }

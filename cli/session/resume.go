@@ -61,8 +61,12 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 
 // FindUnrecorded implements runner.Survivors. What a nested retry of a hook has left is of the hook.
 func (s survivors) FindUnrecorded(t *task.Task) string {
-	if !s.journal.absent() && t.Number != 0 && !slices.Contains(s.outer, t.ID) {
-		if pid, err := s.journal.Journal.HookOwner(t.Number); pid != 0 && err == nil {
+	if !s.journal.absent() && t.Number != 0 {
+		switch pid, err := s.journal.Journal.HookOwner(t.Number); {
+		case pid == 0 || err != nil:
+		case slices.Contains(s.outer, t.ID): // it would wait for itself
+			return ""
+		default:
 			return "its hook"
 		}
 	}

@@ -115,6 +115,9 @@ func (j *Journal) candidates(c *conn.Conn, r state.Retention, most int) (found [
 		}
 		pid, err := j.Owner(t.Number)
 		if pid == 0 && err == nil {
+			pid, err = j.HookOwner(t.Number)
+		}
+		if pid == 0 && err == nil {
 			found = append(found, t)
 		}
 		return len(found) < most, err
