@@ -207,7 +207,8 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 			return nil, nil, fmt.Errorf("stdin: %w", err)
 		}
 		stdin, done := g.replayedStdin(t, source)
-		stdin.Lost, stdin.Signalled = lost, g.signalled
+		stdin.Lost = lost
+		stdin.Signalled = g.awaitSignalled
 		stdin.Stopped = func() bool { return g.Stopping != nil && g.Stopping.Err() != nil }
 		return stdin, done, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
@@ -220,7 +221,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		return &stdio.InheritedStdin{File: file, Known: t.Options.Source}, func() { _ = file.Close() }, nil
 	}
 	rest := t.Options.Stdin == task.StdinRest
-	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost, Signalled: g.signalled}
+	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost, Signalled: g.signalled, AwaitSignals: proc.AwaitSignals}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {
 		stdin.Release()
@@ -340,33 +341,6 @@ func (f *inputFile) complete() error {
 		return nil
 	}
 	return f.journal.Journal.CompleteInput(f.task, f.file)
-}
-
-// endsTogether is how long after the end of a kept input this process may be ended by what has ended its writer.
-const endsTogether = 100 * time.Millisecond
-
-// outlivesTheWriter waits, and reports whether this process goes on after the end of a kept input. A terminal that is
-// closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that
-// the end may be that of a writer which was killed. A resume must not take the part for the whole.
-func (g *Journal) outlivesTheWriter(ended time.Time) bool {
-	var stopping <-chan struct{} // nil, it is never closed
-	if g.Stopping != nil {
-		stopping = g.Stopping.Done()
-	}
-	select {
-	case <-stopping:
-		return false
-	case <-time.After(time.Until(ended.Add(endsTogether))):
-	}
-	if g.signalled != nil && g.signalled(ended) {
-		return false
-	}
-	select {
-	case <-stopping:
-		return false
-	default:
-		return true
-	}
 }
 
 // drop removes the file of a task that has ended. An attempt that still reads stdin makes no other file.

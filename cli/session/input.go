@@ -124,7 +124,6 @@ func (p *Host) ReadFile(name string, most int64) ([]byte, error) {
 // signalled reports, EndGrace after the end of stdin was read, whether a signal may have ended its writer that this
 // process outlives. A command may take its time to read what the writer has left.
 func (p *Host) signalled(ended time.Time) bool {
-	proc.AwaitSignals()
 	late := max(lateNote, min(time.Since(ended), slowestEnd))
 	if p.writerGone != nil {
 		if gone := p.writerGone(); !gone.IsZero() {
@@ -154,6 +153,39 @@ func (p *Host) awaitWriter() error {
 			"\nhint: run it again")
 	}
 	return nil
+}
+
+// endsTogether is how long after the end of a kept input this process may be ended by what has ended its writer.
+const endsTogether = 100 * time.Millisecond
+
+// awaitSignalled is signalled when all signals are in.
+func (g *Journal) awaitSignalled(ended time.Time) bool {
+	proc.AwaitSignals()
+	return g.signalled != nil && g.signalled(ended)
+}
+
+// outlivesTheWriter waits, and reports whether this process goes on after the end of a kept input. A terminal that is
+// closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that
+// the end may be that of a writer which was killed. A resume must not take the part for the whole.
+func (g *Journal) outlivesTheWriter(ended time.Time) bool {
+	var stopping <-chan struct{} // nil, it is never closed
+	if g.Stopping != nil {
+		stopping = g.Stopping.Done()
+	}
+	select {
+	case <-stopping:
+		return false
+	case <-time.After(time.Until(ended.Add(endsTogether))):
+	}
+	if g.awaitSignalled(ended) {
+		return false
+	}
+	select {
+	case <-stopping:
+		return false
+	default:
+		return true
+	}
 }
 
 // argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What

@@ -74,6 +74,9 @@ type InheritedStdin struct {
 	Known task.Source
 	// Signalled is that of ReplayedStdin; nil: nobody knows.
 	Signalled func(ended time.Time) bool
+	// AwaitSignals returns when all signals are in that came before. It is called once, where a second attempt finds that a
+	// stream has no writer any more; nil: they are.
+	AwaitSignals func()
 	// Lost is called once where an attempt would get a part of the input, or another one than the first; may be nil.
 	Lost func(error)
 
@@ -96,6 +99,10 @@ func (s *InheritedStdin) Open() (*Input, error) {
 	s.opened = true
 	in := &Input{File: s.File, Started: nothing, Close: noError}
 	s.mode.restore(s.File)
+	if again && s.AwaitSignals != nil && s.kind() == kindStream && s.isShut() {
+		s.AwaitSignals()
+		s.AwaitSignals = nil
+	}
 	if s.isSignalled() && s.isShut() {
 		err := &StdinError{fmt.Errorf("read stdin: %w", errSignalled)}
 		s.warn(err)
