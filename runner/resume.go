@@ -19,7 +19,14 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	}
 	if t.Status.Finished() {
 		r.Journal.CancelNested(ctx, t, time.Time{})
-		return r.Finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
+		result := Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}
+		if t.Options.FinalHook(t.Status) != "" {
+			var err error
+			if result.Signal, err = r.AwaitSurvivors(ctx, t); err != nil {
+				r.Observer.Warn(err)
+			}
+		}
+		return r.Finish(ctx, t, result), nil
 	}
 	sig, err := r.AwaitLeft(ctx, t)
 	switch {
@@ -60,7 +67,8 @@ func (r *Runner) AwaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, er
 // was cancelled. At another end of the task, a resume would run what the last attempt has done again.
 func (r *Runner) cancelNested(ctx context.Context, t *task.Task, last task.Attempt) {
 	switch ctx := context.WithoutCancel(ctx); {
-	case last.Outcome.Error == task.ErrorTimeout, last.Outcome.Stop != nil, t.Status == task.Cancelled:
+	case last.Outcome.Error == task.ErrorTimeout, last.Outcome.Stop != nil, t.Status == task.Cancelled,
+		last.Outcome.IsCrash() && t.Status.Finished():
 		r.Journal.CancelNested(ctx, t, time.Time{})
 	case t.Status.Finished() && t.AttemptCount > 1:
 		r.Journal.CancelNested(ctx, t, last.StartedAt)

@@ -70,8 +70,9 @@ type Carrier interface {
 	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed.
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
 	// BeginHook tells other processes, until EndHook or the end of this one, that a hook runs after an attempt of a task.
-	// Called before Settle, it has them see that as soon as the next attempt is due.
-	BeginHook(number int64) error
+	// Called before Settle, it has them see that as soon as the next attempt is due. It returns false where another
+	// process has told so, which may be one that Settle refuses in a moment.
+	BeginHook(number int64) (bool, error)
 	EndHook(number int64) error
 	// KeepEnd keeps the end of a claimed task beside a store that Settle cannot write. Claim and TakeOver write it first.
 	KeepEnd(t *task.Task) error
@@ -140,7 +141,8 @@ type Workers interface {
 	// Renew says that the worker goes on; it returns ErrLeaseLost where others have taken its tasks.
 	Renew(ctx context.Context, number int64, now time.Time) error
 	Unregister(ctx context.Context, number int64) error
-	// Dead returns the workers with tasks that have died, or that have not renewed for longer than a time.
+	// Dead returns the workers with tasks that have died, or that have not renewed for longer than their time; without one
+	// of their own it is visibility.
 	Dead(ctx context.Context, now time.Time, visibility time.Duration) ([]Worker, error)
 	// TakeOver makes a worker the holder of the attempts of a dead one, at most limit, and returns the tasks, each with
 	// its history. Of one that only did not renew, it takes no commands: their processes may run.
@@ -154,6 +156,7 @@ type Worker struct {
 	Number      int64
 	Name        string // host and process id
 	Concurrency int
+	Visibility  time.Duration // how long it may do without a renewal; 0: as long as who asks
 	StartedAt   time.Time
 	RenewedAt   time.Time
 	Tasks       int  // attempts that it has in hand

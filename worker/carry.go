@@ -103,6 +103,7 @@ type carried struct {
 
 	cancelled bool         // it was told so
 	executed  bool         // its outcome is known, and a hook may run
+	ended     bool         // its task has ended with that
 	next      []state.Item // what waits for its end
 }
 
@@ -132,6 +133,9 @@ func (c *carried) stop() {
 }
 
 func (c *carried) isRequest() bool { return c.task.Target != nil }
+
+// isSent reports whether it is a request that may be under way.
+func (c *carried) isSent() bool { return c.isRequest() && !c.executed }
 
 // beginClaim and endClaim surround a claim, until its attempts have begun.
 func (w *Worker) beginClaim() {

@@ -235,6 +235,7 @@ func (w *Worker) cancelled(c state.Change) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	switch running := w.running[c.Number]; {
+	case running != nil && running.ended: // it is another run that was cancelled, after a requeue
 	case running != nil && running.attempt <= c.Attempt && !running.cancelled:
 		running.cancelled = true
 		running.stop()

@@ -34,21 +34,37 @@ func (j *journal) Unclaim(context.Context, *task.Task) {}
 
 // Settle implements runner.Journal. It ends a task whose time was over while it waited.
 func (j *journal) Settle(_ context.Context, t *task.Task, d task.Decision) error {
-	j.hook(t, d)
-	return j.settle(j.ctx, t, task.Attempt{Decision: d})
+	return j.settleJob(t, task.Attempt{Decision: d})
 }
 
-// hook has the next attempt wait for the hook that follows an outcome, and so another task of its name.
-func (j *journal) hook(t *task.Task, d task.Decision) {
+// settleJob writes an outcome. The next attempt waits for the hook that follows it, and so does another task of its name.
+// Who is refused has its lock for a moment, too.
+func (j *journal) settleJob(t *task.Task, a task.Attempt) error {
 	j.mutex.Lock()
-	j.job.executed = true
+	j.job.executed, j.job.ended = true, t.Status.Finished()
 	j.mutex.Unlock()
-	if j.job.hook = t.Options.NextHook(d, t.Status) != ""; !j.job.hook {
-		return
+	j.job.hook = t.Options.NextHook(a.Decision, t.Status) != ""
+	told := !j.job.hook || j.beginHook(t)
+	err := j.settle(j.ctx, t, a)
+	for n := 0; err == nil && !told && n < mostRefused; n++ {
+		time.Sleep(refusedPause)
+		told = j.beginHook(t)
 	}
-	if err := j.Queue.BeginHook(t.Number); err != nil {
+	return err
+}
+
+// A worker whose settlement is refused has the lock of a hook for such a time at the most.
+const (
+	refusedPause = 10 * time.Millisecond
+	mostRefused  = 100
+)
+
+func (j *journal) beginHook(t *task.Task) bool {
+	told, err := j.Queue.BeginHook(t.Number)
+	if err != nil {
 		j.warn(fmt.Errorf("another worker may begin beside the hook of task %s: %w", t.ID, err))
 	}
+	return told || err != nil
 }
 
 // NoteProcess implements runner.Journal.
@@ -74,8 +90,7 @@ func (j *journal) Record(_ context.Context, t *task.Task, a task.Attempt) error 
 		}
 		defer j.settling.Add(-1)
 	}
-	j.hook(t, a.Decision)
-	return j.settle(j.ctx, t, a)
+	return j.settleJob(t, a)
 }
 
 // NextAttempt implements runner.Journal.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"time"
 
@@ -24,7 +25,7 @@ func (w *Worker) keepLease(ctx context.Context) {
 		case <-tick.C:
 		}
 		if !w.renew(ctx) && ctx.Err() == nil && time.Since(time.Unix(0, w.renewed.Load())) > w.Visibility*2/3 {
-			w.stopAll((*carried).isRequest)
+			w.stopAll((*carried).isSent)
 		}
 		w.stopCancelled(ctx)
 	}
@@ -117,35 +118,72 @@ func (w *Worker) takeOver(ctx context.Context, dead state.Worker) error {
 	}
 }
 
-// settleCrashed writes what an attempt without an outcome comes to. One that ends the task has its alerts.
+// settleCrashed writes what an attempt without an outcome comes to. An end with alerts waits for what that has left, as
+// the next attempt would.
 func (w *Worker) settleCrashed(ctx context.Context, t *task.Task) {
-	now := time.Now()
+	a := w.decideCrashed(t)
+	if !a.Decision.Verdict.Status().Finished() || t.Options.OnFailure+t.Options.Ping == "" {
+		t.ApplyDecision(a, time.Now())
+		if w.settle(ctx, t, a) == nil && t.Status.Finished() { // else it has warned
+			_ = w.Queue.CancelNested(ctx, t, time.Time{}, time.Now())
+		}
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.stopping { // then who rescues this worker's tasks settles it
+		return
+	}
+	j := &job{carried: &carried{task: t, attempt: t.AttemptCount, signals: make(chan os.Signal, 2)}}
+	w.running[t.Number] = j.carried
+	t.Last.Outcome = t.Crashed() // or nothing would be looked for
+	w.group.Go(func() {
+		defer w.end(j)
+		if w.awaitLeft(ctx, j) {
+			w.endCrashed(ctx, j)
+		}
+	})
+}
+
+func (w *Worker) decideCrashed(t *task.Task) task.Attempt {
 	a := t.Last
 	a.Outcome = t.Crashed()
-	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, w.Random)
-	t.ApplyDecision(a, now)
-	if !t.Status.Finished() || t.Options.FinalHook(t.Status)+t.Options.Ping == "" {
-		_ = w.settle(ctx, t, a) // which warns
+	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, time.Now(), w.Random)
+	return a
+}
+
+// awaitLeft waits until nothing of an attempt runs, or until its task is cancelled. It returns false where it is to stop.
+func (w *Worker) awaitLeft(ctx context.Context, j *job) bool {
+	for pause := time.Duration(0); w.Left != nil; pause = min(2*pause, leftMost) {
+		err := w.Left(ctx, j.task)
+		if err == nil {
+			break
+		}
+		if pause == 0 {
+			w.warn(err)
+			pause = leftPause / 2
+		}
+		select {
+		case <-time.After(pause):
+		case <-j.signals:
+			w.mutex.Lock()
+			defer w.mutex.Unlock()
+			return j.cancelled // which is told to the store
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+func (w *Worker) endCrashed(ctx context.Context, j *job) {
+	t, a := j.task, w.decideCrashed(j.task)
+	t.ApplyDecision(a, time.Now())
+	if (&journal{w, ctx, j}).settleJob(t, a) != nil { // which warns
 		return
 	}
-	j := &job{carried: w.begin(t)}
-	(&journal{w, ctx, j}).hook(t, a.Decision)
-	err := w.settle(ctx, t, a)
-	w.mutex.Lock()
-	alerts := err == nil && !w.stopping
-	if alerts {
-		w.group.Add(1) // before finish waits
-	}
-	w.mutex.Unlock()
-	if !alerts {
-		w.end(j)
-		return
-	}
-	go func() {
-		defer w.group.Done()
-		defer w.end(j)
-		r, done := w.open(ctx, j)
-		defer done()
-		r.Finish(ctx, t, runner.Result{Decision: a.Decision, Outcome: a.Outcome})
-	}()
+	_ = w.Queue.CancelNested(ctx, t, time.Time{}, time.Now())
+	r, done := w.open(ctx, j)
+	defer done()
+	r.Finish(ctx, t, runner.Result{Decision: a.Decision, Outcome: a.Outcome})
 }

@@ -148,7 +148,7 @@ func (w *Worker) Run(stop, kill context.Context) error {
 	context.AfterFunc(stop, func() { w.told.Store(true) })
 	changes := w.Queue.Changes(ctx)
 	var err error
-	w.number, err = w.Queue.Register(ctx, state.Worker{Name: w.Name, Concurrency: w.Concurrency})
+	w.number, err = w.Queue.Register(ctx, state.Worker{Name: w.Name, Concurrency: w.Concurrency, Visibility: w.Visibility})
 	if err != nil {
 		return fmt.Errorf("register the worker: %w", err)
 	}

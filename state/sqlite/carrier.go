@@ -209,10 +209,7 @@ func (q *Queue) NoteProcess(ctx context.Context, t *task.Task, process string) e
 }
 
 // BeginHook implements state.Queue.
-func (q *Queue) BeginHook(number int64) error {
-	_, err := q.owners.Acquire(lock.Hook(number))
-	return err
-}
+func (q *Queue) BeginHook(number int64) (bool, error) { return q.owners.Acquire(lock.Hook(number)) }
 
 // EndHook implements state.Queue.
 func (q *Queue) EndHook(number int64) error { return q.owners.Release(lock.Hook(number)) }
@@ -225,6 +222,9 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 	if a.Number > 0 && t.Nonce == 0 {
 		return task.ErrNotOwner // nobody has claimed it
 	}
+	if t.Nonce == 0 { // by which settledBefore knows the end
+		t.Nonce = rand.Int64() | 1
+	}
 	now := time.Now()
 	end := t.Status.Finished()
 	w := &queuedWrite{end: end, durable: q.reliedOn(t)}
@@ -234,7 +234,7 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 			reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt, held: t.Nonce, queued: true,
 		}
 		if a.Number == 0 {
-			s.from, s.fromCount, s.count, s.held = task.Pending, t.AttemptCount, t.AttemptCount, 0
+			s.from, s.fromCount, s.count, s.held, s.nonce = task.Pending, t.AttemptCount, t.AttemptCount, 0, t.Nonce
 		}
 		if err := q.advance(c, t.Number, t.ID, s); err != nil {
 			return nil, err
@@ -278,8 +278,8 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 // settledBefore returns nil where the same end is in the journal already, and else the refusal. To an attempt that was
 // cancelled meanwhile it adds the outcome.
 func (q *Queue) settledBefore(ctx context.Context, t *task.Task, a task.Attempt, refusal error) error {
-	query := "SELECT count(*) FROM tasks WHERE number = ? AND id = ? AND status = ? AND finished_at IS ?"
-	args := []any{t.Number, t.ID, t.Status, micros(t.FinishedAt)}
+	query := "SELECT count(*) FROM tasks WHERE number = ? AND id = ? AND status = ? AND nonce = ?"
+	args := []any{t.Number, t.ID, t.Status, t.Nonce}
 	if a.Number > 0 {
 		query = `SELECT count(*) FROM attempts a JOIN tasks t ON t.number = a.task WHERE t.number = ? AND t.id = ?
 			AND a.number = ? AND a.decision = ? AND a.duration IS ? AND a.exit IS ? AND a.error IS ?`

@@ -210,6 +210,50 @@ func TestANewWorkerKeepsItsRow(t *testing.T) {
 	}
 }
 
+// A worker is judged by its own time, whatever that of the others is.
+func TestDeadByItsOwnTime(t *testing.T) {
+	dir := t.TempDir()
+	slow, err := OpenQueue(t.Context(), dir)
+	must(t, err)
+	defer func() { must(t, slow.Close()) }()
+	quick, err := OpenQueue(t.Context(), dir)
+	must(t, err)
+	defer func() { must(t, quick.Close()) }()
+	for visibility, want := range map[time.Duration]int{10 * time.Minute: 0, 0: 1, time.Second: 1} {
+		number, err := slow.Register(t.Context(), state.Worker{Name: "slow", Visibility: visibility})
+		must(t, err)
+		added, err := slow.Add(t.Context(), []*task.Task{queuedRequest(0)})
+		must(t, err)
+		claimed, err := slow.Claim(t.Context(), number, []int64{added[0].Task.Number}, time.Now(), nil)
+		must(t, err)
+		dead, err := quick.Dead(t.Context(), time.Now().Add(time.Minute), 30*time.Second)
+		must(t, err)
+		if len(dead) != want {
+			t.Errorf("visibility %v: got %+v, want %d dead workers", visibility, dead, want)
+		}
+		_, err = slow.Cancel(t.Context(), claimed[0].Number, time.Now())
+		must(t, err)
+		must(t, slow.Unregister(t.Context(), number))
+	}
+}
+
+// Of two workers that see the end of a budget in the same microsecond, one settles it.
+func TestOneEndOfABudget(t *testing.T) {
+	q := openQueue(t)
+	added, err := q.Add(t.Context(), []*task.Task{queuedRequest(0)})
+	must(t, err)
+	now := time.Now()
+	d := task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonBudget}
+	first, second := *added[0].Task, *added[0].Task
+	first.Move(d, now)
+	second.Move(d, now)
+	must(t, q.Settle(t.Context(), &first, task.Attempt{Decision: d}, nil))
+	must(t, q.Settle(t.Context(), &first, task.Attempt{Decision: d}, nil)) // it does not know whether it was written
+	if err := q.Settle(t.Context(), &second, task.Attempt{Decision: d}, nil); !errors.Is(err, task.ErrNotOwner) {
+		t.Errorf("got %v, want %v", err, task.ErrNotOwner)
+	}
+}
+
 // An attempt does not stay in flight for ever, not even where nothing is known of its worker.
 func TestAnAttemptOfALostWorker(t *testing.T) {
 	dir := t.TempDir()

@@ -114,6 +114,8 @@ var migrations = []string{
 	// With these, tasks are counted by their status without reading them: see selectCounts.
 	`CREATE INDEX tasks_once ON tasks (number) WHERE once AND status = 'SUCCEEDED';
 	CREATE INDEX tasks_own ON tasks (status) WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0;`,
+	// How many microseconds a worker may do without a renewal; 0 is not known.
+	`ALTER TABLE workers ADD COLUMN visibility INTEGER NOT NULL DEFAULT 0;`,
 }
 
 // openDatabase opens the database for writing, and migrates it. It waits while another process opens a new file or

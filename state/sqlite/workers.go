@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -33,9 +34,10 @@ func (q *Queue) Register(ctx context.Context, w state.Worker) (number int64, err
 		if err != nil {
 			return nil, err
 		}
-		const query = "INSERT INTO workers (number, name, concurrency, started_at, renewed_at) VALUES (?, ?, ?, ?, ?)"
+		const query = `INSERT INTO workers (number, name, concurrency, visibility, started_at, renewed_at)
+			VALUES (?, ?, ?, ?, ?, ?)`
 		now := time.Now().UnixMicro()
-		_, err = c.Exec(query, number, name, w.Concurrency, now, now)
+		_, err = c.Exec(query, number, name, w.Concurrency, w.Visibility.Microseconds(), now, now)
 		conn.Step("worker registered")
 		living.Store(workerKey{q.dir, number}, ownWorker{q, name})
 		return nil, err
@@ -218,13 +220,25 @@ func (q *Queue) Dead(ctx context.Context, now time.Time, visibility time.Duratio
 	if err != nil {
 		return nil, err
 	}
+	const query = "SELECT number, visibility FROM workers WHERE visibility > 0"
+	ownTime := map[int64]time.Duration{}
+	_, err = selected(ctx, q, query, nil, func(scan conn.Scanner) (struct{}, error) {
+		var number, micros int64
+		err := scan(&number, &micros)
+		ownTime[number] = time.Duration(micros) * time.Microsecond
+		return struct{}{}, err
+	})
+	if err != nil {
+		return nil, err
+	}
 	for _, w := range rows {
+		w.Visibility = ownTime[w.Number]
 		alive, err := q.lives(w.Number)
 		own, _ := q.own(w.Number)
 		switch {
 		case err != nil:
 			return nil, err
-		case alive && now.Sub(w.RenewedAt) <= visibility, own.queue == q:
+		case alive && now.Sub(w.RenewedAt) <= cmp.Or(w.Visibility, visibility), own.queue == q:
 		case w.Tasks > 0:
 			w.Stale = alive
 			dead = append(dead, w)

@@ -200,7 +200,9 @@ func (p *process) settle(t *task.Task, o task.Outcome, d task.Decision, now time
 func (p *process) settleEnd(t *task.Task, d task.Decision, now time.Time) error {
 	moved := *t
 	moved.Move(d, now)
-	return p.Settle(context.Background(), &moved, task.Attempt{Decision: d}, nil)
+	err := p.Settle(context.Background(), &moved, task.Attempt{Decision: d}, nil)
+	t.Nonce = moved.Nonce // a second call is the same worker's
+	return err
 }
 
 // takeOver takes all attempts of the dead workers, at a time, in pieces.
