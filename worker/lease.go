@@ -37,7 +37,7 @@ func (w *Worker) renew(ctx context.Context) bool {
 	err := w.Queue.Renew(ctx, w.number, now)
 	lost := errors.Is(err, state.ErrLeaseLost)
 	if lost { // before leased says that it is held again
-		w.stopAll((*carried).isRequest)
+		w.stopAll((*carried).isSent)
 	}
 	if err == nil || lost {
 		w.renewed.Store(now.UnixNano())

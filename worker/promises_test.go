@@ -453,6 +453,23 @@ func TestLeaseLost(t *testing.T) {
 	})
 }
 
+// A lost lease stops what may be sent twice, and no hook that runs after it.
+func TestALostLeaseLeavesHooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		m.renew = state.ErrLeaseLost
+		w := New(Config{Queue: m})
+		tasks := hosts(2, "host")
+		tasks[0].Number, tasks[1].Number = 1, 2
+		sent, inHook := w.begin(tasks[0]), w.begin(tasks[1])
+		inHook.executed = true
+		if w.renew(t.Context()) || len(sent.signals) != 1 || len(inHook.signals) != 0 {
+			t.Errorf("got %d signals for a request that is sent and %d for a hook, want 1 and 0",
+				len(sent.signals), len(inHook.signals))
+		}
+	})
+}
+
 // A request that is not safe to repeat is not sent by a worker that stood still since its claim: another one may have
 // ended the task, which may have been requeued.
 func TestAWorkerThatStoodStillDoesNotSend(t *testing.T) {
