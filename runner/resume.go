@@ -19,14 +19,7 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	}
 	if t.Status.Finished() {
 		r.Journal.CancelNested(ctx, t, time.Time{})
-		result := Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}
-		if t.Options.FinalHook(t.Status) != "" {
-			var err error
-			if result.Signal, err = r.AwaitSurvivors(ctx, t); err != nil {
-				r.Observer.Warn(err)
-			}
-		}
-		return r.Finish(ctx, t, result), nil
+		return r.Finish(ctx, t, Result{Decision: t.EndDecision(), Outcome: t.Last.Outcome}), nil
 	}
 	sig, err := r.AwaitLeft(ctx, t)
 	switch {

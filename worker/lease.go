@@ -118,11 +118,11 @@ func (w *Worker) takeOver(ctx context.Context, dead state.Worker) error {
 	}
 }
 
-// settleCrashed writes what an attempt without an outcome comes to. An end with alerts waits for what that has left, as
+// settleCrashed writes what an attempt without an outcome comes to. An end that something follows waits for what that has left, as
 // the next attempt would.
 func (w *Worker) settleCrashed(ctx context.Context, t *task.Task) {
 	a := w.decideCrashed(t)
-	if !a.Decision.Verdict.Status().Finished() || t.Options.OnFailure+t.Options.Ping == "" {
+	if !a.Decision.Verdict.Status().Finished() || t.Options.OnFailure+t.Options.Exhausted+t.Options.Ping == "" {
 		t.ApplyDecision(a, time.Now())
 		if w.settle(ctx, t, a) == nil && t.Status.Finished() { // else it has warned
 			_ = w.Queue.CancelNested(ctx, t, time.Time{}, time.Now())

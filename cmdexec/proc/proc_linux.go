@@ -236,8 +236,8 @@ func Boot() string {
 // outlivedElse returns a signal that other systems lack.
 func outlivedElse() []syscall.Signal { return []syscall.Signal{syscall.SIGPWR} }
 
-// askSignal is the last one, which comes after all others.
-const askSignal = syscall.Signal(64)
+// askSignal comes after all others but one, which a thread that watches a pipe waits for: it would take this one, too.
+const askSignal = syscall.Signal(63)
 
 func ask() error { return syscall.Kill(os.Getpid(), askSignal) }
 
