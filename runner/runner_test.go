@@ -364,8 +364,8 @@ func TestRunStoppedInAWait(t *testing.T) {
 	}
 }
 
-// The next attempt waits while nobody knows whether its input is whole, for ten seconds at the most, within its budget. A
-// signal ends that wait.
+// The next attempt waits while nobody knows whether its input is whole, for ten seconds at the most, within its budget.
+// A signal ends that wait.
 func TestRunWaitsInDoubtAboutTheInput(t *testing.T) {
 	for name, tt := range map[string]struct {
 		settled, budget, stop, want time.Duration // want is the begin of the second attempt; 0: it does not begin

@@ -199,7 +199,9 @@ func (w *Worker) end(j *job) {
 		_ = w.Queue.EndHook(j.task.Number)
 	}
 	w.mutex.Lock()
-	delete(w.running, j.task.Number)
+	if w.running[j.task.Number] == j.carried { // the end of a budget without a hook may have taken its place
+		delete(w.running, j.task.Number)
+	}
 	w.mutex.Unlock()
 	if len(j.next) > 0 {
 		w.answers <- func() {

@@ -37,8 +37,8 @@ func (j *journal) Settle(_ context.Context, t *task.Task, d task.Decision) error
 	return j.settleJob(t, task.Attempt{Decision: d})
 }
 
-// settleJob writes an outcome. The next attempt waits for the hook that follows it, and so does another task of its name.
-// Who is refused has its lock for a moment, too.
+// settleJob writes an outcome. The next attempt waits for the hook that follows it, and so does another task of its
+// name. A worker whose outcome is refused has the lock of that hook for a moment, too.
 func (j *journal) settleJob(t *task.Task, a task.Attempt) error {
 	j.mutex.Lock()
 	j.job.executed, j.job.ended = true, t.Status.Finished()

@@ -118,8 +118,8 @@ func (w *Worker) takeOver(ctx context.Context, dead state.Worker) error {
 	}
 }
 
-// settleCrashed writes what an attempt without an outcome comes to. An end that something follows waits for what that has left, as
-// the next attempt would.
+// settleCrashed writes what an attempt without an outcome comes to. An end that something follows waits for what the
+// attempt has left, as the next one would.
 func (w *Worker) settleCrashed(ctx context.Context, t *task.Task) {
 	a := w.decideCrashed(t)
 	if !a.Decision.Verdict.Status().Finished() || t.Options.OnFailure+t.Options.Exhausted+t.Options.Ping == "" {
@@ -152,7 +152,8 @@ func (w *Worker) decideCrashed(t *task.Task) task.Attempt {
 	return a
 }
 
-// awaitLeft waits until nothing of an attempt runs, or until its task is cancelled. It returns false where it is to stop.
+// awaitLeft waits until nothing of an attempt runs, or until its task is cancelled. It returns false where it is to
+// stop.
 func (w *Worker) awaitLeft(ctx context.Context, j *job) bool {
 	for pause := time.Duration(0); w.Left != nil; pause = min(2*pause, leftMost) {
 		err := w.Left(ctx, j.task)

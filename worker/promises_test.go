@@ -617,8 +617,8 @@ func TestResultAfterTakeover(t *testing.T) {
 	})
 }
 
-// An attempt of the same task that runs on in this process, after its lease was lost, is stopped. The next one waits for
-// its end.
+// An attempt of the same task that runs on in this process, after its lease was lost, is stopped. The next one waits
+// for its end.
 func TestAttemptIsStoppedByItsSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(t)

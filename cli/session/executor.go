@@ -221,7 +221,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		return &stdio.InheritedStdin{File: file, Known: t.Options.Source}, func() { _ = file.Close() }, nil
 	}
 	rest := t.Options.Stdin == task.StdinRest
-	stdin := &stdio.InheritedStdin{File: own, Rest: rest, Lost: lost, Signalled: g.signalled, AwaitSignals: proc.AwaitSignals}
+	stdin := &stdio.InheritedStdin{
+		File: own, Rest: rest, Lost: lost, Signalled: g.signalled, AwaitSignals: proc.AwaitSignals,
+	}
 	o.ownStdin = o.ownStdin && !rest
 	if err := g.continues(t, stdin, o); err != nil {
 		stdin.Release()

@@ -246,8 +246,8 @@ func (r *ReplayedStdin) feed(pipe *feedPipe, a *feeding, fed func()) {
 // be half of an input.
 var errSignalled = errors.New("a signal came as its writer ended, which may have ended that, too")
 
-// awaitGrace returns EndGrace after a pipe has ended, and at once for what is no pipe. It returns false where the attempt
-// is over by then.
+// awaitGrace returns EndGrace after a pipe has ended, and at once for what is no pipe. It returns false where the
+// attempt is over by then.
 func (r *ReplayedStdin) awaitGrace(a *feeding) bool {
 	r.mutex.Lock()
 	endedAt := r.endedAt
@@ -263,9 +263,9 @@ func (r *ReplayedStdin) awaitGrace(a *feeding) bool {
 	}
 }
 
-// judge reports whether a signal to all of a job may have ended the writer of a pipe, or what has asked retry to stop, or
-// does so a moment later: timeout(1), a CI and the keys of a terminal send that to the writer, too, which may take its
-// time to end. What comes after the first look has not ended it.
+// judge reports whether a signal to all of a job may have ended the writer of a pipe, or the signal that has asked
+// retry to stop: timeout(1), a CI and the keys of a terminal send that to the writer, too, which may take its time to
+// end. What comes after the first look has not ended it.
 func (r *ReplayedStdin) judge() (signalled, cutOff bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -74,8 +74,8 @@ type InheritedStdin struct {
 	Known task.Source
 	// Signalled is that of ReplayedStdin; nil: nobody knows.
 	Signalled func(ended time.Time) bool
-	// AwaitSignals returns when all signals are in that came before. It is called once, where a second attempt finds that a
-	// stream has no writer any more; nil: they are.
+	// AwaitSignals returns when all signals are in that came before. It is called once, where a second attempt finds that
+	// a stream has no writer any more; nil: they are.
 	AwaitSignals func()
 	// Lost is called once where an attempt would get a part of the input, or another one than the first; may be nil.
 	Lost func(error)
