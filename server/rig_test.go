@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,8 @@ func newRig(t testing.TB, change ...func(*Config)) *rig {
 // serving is a rig on a queue that is open already.
 func serving(t testing.TB, q *sqlite.Queue, change ...func(*Config)) *rig {
 	t.Helper()
-	c := Config{Queue: q, Warn: func(err error) { t.Errorf("the server warned: %v", err) }, Version: "1.2.3"}
+	c := Config{Queue: q, Warn: func(err error) { t.Errorf("the server warned: %v", err) }, Version: "1.2.3",
+		Directory: os.TempDir()}
 	for _, f := range change {
 		f(&c)
 	}

@@ -1,10 +1,12 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -59,28 +61,42 @@ const rescueInterval = 500 * time.Millisecond
 // patience says whether workers that live and do not renew may be taken for stopped. Where this process stood still
 // too, or the clock was set, they get the time to renew.
 type patience struct {
-	visibility  time.Duration
-	last, until time.Time
+	last time.Time // of the looks
+	gaps []gap     // each shorter than the one before
 }
 
-func (p *patience) over(now time.Time) bool {
-	gap := now.Round(0).Sub(p.last.Round(0))
-	if !p.last.IsZero() && (gap < 0 || gap > p.visibility/3+rescueInterval) {
-		p.until = now.Add(p.visibility / 2)
+// gap is a time without a look of this process.
+type gap struct {
+	end    time.Time
+	length time.Duration
+}
+
+// look notes the time of a look. A gap counts for workers that renew more often, for half of their own time.
+func (p *patience) look(now time.Time) {
+	length := (now.Round(0).Sub(p.last.Round(0)) - rescueInterval).Abs()
+	if !p.last.IsZero() {
+		p.gaps = slices.DeleteFunc(p.gaps, func(g gap) bool { return g.length <= length || now.Sub(g.end) > 2*g.length })
+		p.gaps = append(p.gaps, gap{now, length})
 	}
 	p.last = now
-	return !now.Before(p.until)
+}
+
+// over reports whether a worker with this visibility timeout has had its time to renew at the last look.
+func (p *patience) over(visibility time.Duration) bool {
+	return !slices.ContainsFunc(p.gaps, func(g gap) bool {
+		return g.length > visibility/3 && p.last.Before(g.end.Add(visibility/2))
+	})
 }
 
 // rescue takes over the attempts of workers that have died.
 func (w *Worker) rescue(ctx context.Context) {
-	p := patience{visibility: w.Visibility}
+	var p patience
 	for ctx.Err() == nil && !w.isStopping() { // it would have no time for the alerts
 		now := time.Now()
-		over := p.over(now)
+		p.look(now)
 		dead, err := w.Queue.Dead(ctx, now, w.Visibility)
 		for _, d := range dead {
-			if err == nil && (over || !d.Stale) {
+			if err == nil && (!d.Stale || p.over(cmp.Or(d.Visibility, w.Visibility))) {
 				err = w.takeOver(ctx, d)
 			}
 		}

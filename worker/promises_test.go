@@ -643,29 +643,34 @@ func TestAttemptIsStoppedByItsSuccessor(t *testing.T) {
 	})
 }
 
-// After a sleep of the machine, and when the clock is set, the other workers get the time to renew.
+// After a sleep of the machine, and when the clock is set, the other workers get the time to renew: each its own.
 func TestPatienceWithOtherWorkers(t *testing.T) {
-	const visibility = 30 * time.Second
 	tests := map[string]struct {
-		set  time.Duration // how far the clock is set
-		want []bool        // what may be done at each of the looks that follow, 10 s apart
+		set        time.Duration // how far the clock is set
+		visibility time.Duration
+		want       []bool // what may be done at each of the looks that follow, 10 s apart
 	}{
-		"steady":         {want: []bool{true, true, true}},
-		"set forward":    {set: time.Hour, want: []bool{false, false, true}},
-		"set back":       {set: -time.Hour, want: []bool{false, false, true}},
-		"set a bit":      {set: time.Second, want: []bool{true, true, true}},
-		"slept a minute": {set: time.Minute, want: []bool{false, false, true}},
+		"steady":                      {0, 30 * time.Second, []bool{true, true, true}},
+		"set forward":                 {time.Hour, 30 * time.Second, []bool{false, false, true}},
+		"set back":                    {-time.Hour, 30 * time.Second, []bool{false, false, true}},
+		"set a bit":                   {time.Second, 30 * time.Second, []bool{true, true, true}},
+		"slept a minute":              {time.Minute, 30 * time.Second, []bool{false, false, true}},
+		"slept, and one renews often": {time.Minute, 6 * time.Second, []bool{false, false, false}}, // 9 s are a gap, too
+		"slept, and one seldom":       {time.Minute, 2 * time.Minute, []bool{false, false, false}},
+		"slept too short for one":     {30 * time.Second, 2 * time.Minute, []bool{true, true, true}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
-			p := patience{visibility: visibility}
-			if !p.over(now) {
+			var p patience
+			p.look(now)
+			if !p.over(test.visibility) {
 				t.Error("got patience at the first look, want none")
 			}
 			now = testkit.SetWallClock(now, test.set)
 			for n, want := range test.want {
-				if got := p.over(now.Add(time.Millisecond)); got != want {
+				p.look(now.Add(time.Millisecond))
+				if got := p.over(test.visibility); got != want {
 					t.Errorf("look %d: got %v, want %v", n, got, want)
 				}
 				now = now.Add(9 * time.Second)

@@ -89,6 +89,10 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if tk.Kind == task.KindCommand && tk.Directory == "" {
+		return 0, errors.New("this directory was removed, or cannot be read: no worker can run the command in it" +
+			"\nhint: cd to one that is there")
+	}
 	tk.Parent = "" // for the same reason
 	ctx := context.Background()
 	queue, err := OpenQueue(ctx, p, w.State)

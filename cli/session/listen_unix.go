@@ -32,4 +32,5 @@ const WakeSignal = syscall.SIGWINCH
 // inheritable are the signals that people ignore for a command. Go's runtime needs some of the others for itself.
 var inheritable = append([]syscall.Signal{
 	syscall.SIGPIPE, syscall.SIGALRM, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU, syscall.SIGXFSZ,
+	syscall.SIGXCPU, syscall.SIGVTALRM, syscall.SIGIO,
 }, forwarded...)

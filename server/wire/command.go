@@ -30,7 +30,7 @@ func (d *Decoder) command(o *problem.Object, t *task.Task, h Header, sum *payloa
 	case length > maxCommand:
 		o.Failf("command", "the command has %d bytes, more than %d", length, maxCommand)
 	}
-	if o.Has("directory") && !isAbsolute(t.Directory) {
+	if !isAbsolute(t.Directory) { // the server's own one may have been removed
 		o.Failf("directory", "want an absolute path, got %q", text.Shorten(t.Directory, 100))
 	}
 	for _, name := range []string{
