@@ -159,7 +159,7 @@ func (a *attempt) appendPart(response *http.Response) error {
 		return err
 	}
 	r.body, r.inPart, r.source, r.validator = before.body, before.inPart, before.source, before.validator
-	r.end, r.total = part.Last+1, part.Total
+	r.end, r.total, r.head = part.Last+1, part.Total, before.head // the header of a part would be wrong about the whole
 	if part.Total < 0 {
 		r.total = before.total
 	}

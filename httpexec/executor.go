@@ -299,6 +299,9 @@ func (a *attempt) readBody(response *http.Response) error {
 	}
 	a.reply.whole = err == nil
 	a.keepUnfinished(response, err)
+	if a.reply.whole && a.ranged && a.reply.status == http.StatusPartialContent {
+		a.reply.status = http.StatusOK // nobody but retry has asked for a part
+	}
 	return err
 }
 

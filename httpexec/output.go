@@ -108,9 +108,10 @@ func (e *Executor) keepForNextAttempt(r *reply) {
 	}
 }
 
-// shows reports whether a part of a reply is shown. With -f the header of an error is shown under -i, as with curl.
+// shows reports whether a part of a reply is shown. With -f the header of an error is shown under -i, as with curl. What
+// --success-on takes for a success is no error.
 func (e *Executor) shows(t *task.Task, r *reply) bool {
-	if request.Of(t).HideFail && r.status >= 400 {
+	if request.Of(t).HideFail && r.status >= 400 && t.Status != task.Succeeded {
 		r.drop()
 		r.body = nil
 		return r.whole && len(r.head) > 0
