@@ -112,10 +112,21 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	}
 }
 
-// runsInside reports whether the task that runs under the name is one that this process is a part of.
+// runsInside reports whether the task that runs under the name is one that this process is a part of: of its command,
+// or of its last hook, after its end.
 func runsInside(ctx context.Context, p *Host, journal state.Store, name string) bool {
-	running, err := journal.Named(ctx, name)
-	return err == nil && running != nil && slices.Contains(cmdexec.OuterTasks(p.Getenv), running.ID)
+	outer := cmdexec.OuterTasks(p.Getenv)
+	if running, err := journal.Named(ctx, name); err == nil && running != nil {
+		return slices.Contains(outer, running.ID)
+	}
+	return slices.ContainsFunc(outer, func(id string) bool {
+		t, err := journal.Find(ctx, id)
+		if err != nil || t.Name != name {
+			return false
+		}
+		pid, err := journal.Owner(t.Number)
+		return pid != 0 && err == nil
+	})
 }
 
 // tryAcquire returns a runningError where another process has the name.
