@@ -102,7 +102,7 @@ func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat"+
 			"\nhint: --idempotent says that it is", n, c.request.Method)
 	}
-	if c.stdin, err = p.ReadBody(c.request); err != nil {
+	if c.stdin, err = p.ReadBody(c.request, t); err != nil {
 		return err
 	}
 	if c.stdin != nil {

@@ -210,7 +210,7 @@ func (c *resumeCommand) list(p *Process) error {
 // find returns the tasks to resume. Of those that --all leaves, though they were interrupted, it says how many.
 func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
 	if !c.All {
-		return c.named(ctx, journal)
+		return c.named(ctx, journal, say)
 	}
 	unfinished, err := journal.Unfinished(ctx)
 	if err != nil {
@@ -261,7 +261,7 @@ func (c *resumeCommand) tooOld(t *task.Task) bool {
 }
 
 // named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.
-func (c *resumeCommand) named(ctx context.Context, journal state.Store) ([]*task.Task, error) {
+func (c *resumeCommand) named(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
 	var tasks []*task.Task
 	for _, ref := range c.Tasks {
 		t, err := journal.Find(ctx, ref)
@@ -272,7 +272,7 @@ func (c *resumeCommand) named(ctx context.Context, journal state.Store) ([]*task
 			tasks = append(tasks, t)
 		}
 	}
-	return tasks, nil
+	return session.LeaveParts(ctx, journal, tasks, say), nil
 }
 
 // resumeOne resumes a task in this process, and returns the exit status that its own run would have had.

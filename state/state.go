@@ -69,7 +69,7 @@ type Reader interface {
 	All(ctx context.Context, f Filter) iter.Seq2[*task.Task, error]
 	// Unfinished returns the tasks that have not ended and are not queued for workers alone, oldest first.
 	Unfinished(ctx context.Context) ([]*task.Task, error)
-	// Nested returns the tasks made by a task's last attempt that may have left processes running.
+	// Nested returns the tasks made by a task's last attempt that may have left processes running, or have a living owner.
 	Nested(ctx context.Context, t *task.Task) ([]*task.Task, error)
 	// NextAttempt returns when the next attempt of a task is due; zero for none.
 	NextAttempt(ctx context.Context, number int64) (time.Time, error)

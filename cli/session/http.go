@@ -31,6 +31,9 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 			return nil, err
 		}
 	}
+	if !resumed && o.before != nil && isPipeOf(t, *o.before) {
+		return nil, text.WithHint(errBodyRead, "--fresh sends what is left")
+	}
 	body, keep, done, err := journal.body(t, o, p.inputEnded, resumed)
 	if err != nil {
 		return nil, err
@@ -125,11 +128,24 @@ func lookUpIn(environ []string) func(string) (string, bool) {
 	return func(name string) (string, bool) { return flags.LookUp(environ, name) }
 }
 
-// ReadBody reads the part of the request's body that can be read only once; nil where there is none.
-func (p *Host) ReadBody(r *request.Request) (*spool.Spool, error) {
+// errBodyRead says that a loop in a shell gives a line the pipe that an earlier one has read.
+var errBodyRead = errors.New("an earlier run was cut off whose body was read from this pipe, and not kept to its end: " +
+	"what is left is a part")
+
+// isPipeOf reports whether a task's body was read from a pipe.
+func isPipeOf(t *task.Task, pipe task.Source) bool {
+	return t.Target != nil && pipe.Pipe && t.Options.Source == pipe
+}
+
+// ReadBody reads the part of the request's body that can be read only once; nil where there is none. It notes the pipe
+// on stdin with the task.
+func (p *Host) ReadBody(r *request.Request, t *task.Task) (*spool.Spool, error) {
 	source, err := p.bodySource(r)
 	if source == nil || err != nil {
 		return nil, err
+	}
+	if source == p.Stdin {
+		t.Options.Source = stdio.PipeOf(source)
 	}
 	body, err := p.readInput(stdio.NewReader(source))
 	if err != nil {

@@ -33,7 +33,7 @@ func CheckInput(t *task.Task) error {
 		}
 	}
 	source := t.Options.Source
-	if source == (task.Source{}) || source.Terminal || t.Options.Stdin == task.StdinReplay { // what was kept is gone
+	if t.Target != nil || source == (task.Source{}) || source.Terminal || t.Options.Stdin == task.StdinReplay { // what was kept is gone
 		return nil
 	}
 	file, err := reopened(t, "requeue --run")

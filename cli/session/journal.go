@@ -28,6 +28,7 @@ type Journal struct {
 	warn     func(error)
 	required bool            // fail instead, as long as nothing has run
 	Resumes  bool            // fail instead until the task ends: a resume has nothing but its journal
+	outlives bool            // the task goes on although its outer one was cancelled before
 	Stopping context.Context // ends with the first signal that asks to stop; nil: with none
 	// signalled reports whether a signal that this process outlives may have ended the writer of stdin, whose end was read
 	// then. nil: nobody knows.
@@ -42,7 +43,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return nil
 	}
 	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
-	if stored && !g.Resumes { // who resumes a nested task after that cancel wants it all the same
+	if stored && !g.outlives {
 		if err := g.endWithOuter(ctx, t); err != nil {
 			return err
 		}

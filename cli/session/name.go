@@ -77,10 +77,14 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 				found.before = &latest.Options.Source
 			}
 		}
-		if d := found.discarded; d != nil && d.Queue == task.QueueWorker &&
-			slices.Contains(cmdexec.OuterTasks(p.Getenv), d.ID) {
+		switch d := found.discarded; {
+		case d == nil || d.Queue != task.QueueWorker:
+		case slices.Contains(cmdexec.OuterTasks(p.Getenv), d.ID):
 			err = fmt.Errorf("%w: %s is what this command runs in, and --fresh would end that"+
 				"\nhint: give the inner task another name", errName, text.Escape(t.Name))
+		case isInHand(ctx, journal.Journal, d):
+			_ = journal.Journal.ReleaseName(t.Name)
+			err = &runningError{name: t.Name, queued: render.ShortID(d.ID)}
 		}
 		running, isRunning := errors.AsType[*runningError](err)
 		switch {
@@ -116,8 +120,12 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 // or of its last hook, after its end.
 func runsInside(ctx context.Context, p *Host, journal state.Store, name string) bool {
 	outer := cmdexec.OuterTasks(p.Getenv)
-	if running, err := journal.Named(ctx, name); err == nil && running != nil {
+	running, err := journal.Named(ctx, name)
+	switch {
+	case err == nil && running != nil:
 		return slices.Contains(outer, running.ID)
+	case p.Getenv(cmdexec.EnvStatus) == "": // it is no hook's
+		return false
 	}
 	return slices.ContainsFunc(outer, func(id string) bool {
 		t, err := journal.Find(ctx, id)
@@ -127,6 +135,12 @@ func runsInside(ctx context.Context, p *Host, journal state.Store, name string) 
 		pid, err := journal.Owner(t.Number)
 		return pid != 0 && err == nil
 	})
+}
+
+// isInHand reports whether a living worker makes an attempt of a queued task.
+func isInHand(ctx context.Context, journal state.Store, t *task.Task) bool {
+	dead, err := journal.Interrupted(ctx, t)
+	return t.Status == task.InFlight && err == nil && !dead
 }
 
 // tryAcquire returns a runningError where another process has the name.
@@ -178,6 +192,10 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{}, err
 	}
 	switch lost := bodyLost(journal, interrupted); {
+	case lost && isPipeOf(interrupted, t.Options.Source):
+		_ = journal.Release(interrupted.Number)
+		return nameResult{}, fmt.Errorf("%w: %s, %s: %w\nhint: --fresh cancels it and sends what is left",
+			errName, text.Escape(t.Name), render.ShortID(interrupted.ID), errBodyRead)
 	case lost && (w.Once || interrupted.Once):
 		_ = journal.Release(interrupted.Number)
 		return nameResult{}, fmt.Errorf("%w: %s may have succeeded before (%s), its body was not kept to its end, "+

@@ -44,6 +44,33 @@ func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task
 	return nil, nil
 }
 
+// LeaveParts leaves out of the tasks to resume those without a name that ran inside another of them: its next attempt
+// makes them anew.
+func LeaveParts(ctx context.Context, journal state.Store, tasks []*task.Task, say func(string)) (left []*task.Task) {
+	for _, t := range tasks {
+		if outer := outerAmong(ctx, journal, t, tasks); outer != nil && t.Name == "" {
+			say(fmt.Sprintf("leaves %s to %s, in which it ran", render.ShortID(t.ID), render.ShortID(outer.ID)))
+			continue
+		}
+		left = append(left, t)
+	}
+	return left
+}
+
+func outerAmong(ctx context.Context, journal state.Store, t *task.Task, among []*task.Task) *task.Task {
+	for range 100 {
+		outer, err := OuterOf(ctx, journal, t)
+		if err != nil || outer == nil || outer.Status.Finished() {
+			return nil
+		}
+		if slices.ContainsFunc(among, func(other *task.Task) bool { return other.ID == outer.ID }) {
+			return outer
+		}
+		t = outer
+	}
+	return nil
+}
+
 // endsWithOuter reports whether a task was cancelled in which this one is nested, however deep.
 func endsWithOuter(ctx context.Context, journal state.Store, t *task.Task) bool {
 	for range 100 {

@@ -36,6 +36,15 @@ func (s *InheritedStdin) Source() task.Source {
 	return sourceOf(pathOf(s.File), s.info)
 }
 
+// PipeOf describes a pipe or a socket without a name, whether something is left in it or not; zero for anything else.
+func PipeOf(f *os.File) task.Source {
+	info, err := f.Stat()
+	if err != nil || kindIn(info) != kindStream || hasName(f) {
+		return task.Source{}
+	}
+	return task.Source{Pipe: true, Inode: files.Inode(info)}
+}
+
 // Continue has the attempts begin where those of an earlier process began that had the same file as its stdin. Of a
 // stream, what that has read is gone, and so it is where the file has changed since and is not read from there: the
 // error is ErrRead. A source of something else says nothing of this stdin. The shared offset stays, and where that is

@@ -20,6 +20,13 @@ type FileBody struct {
 
 // OpenFile opens the file of a part. It refuses a file that has changed since Stamp.
 func OpenFile(part Part) (*FileBody, error) {
+	info, err := os.Stat(part.File)
+	if err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening one would wait
+		err = changed(part)
+	}
+	if err != nil {
+		return nil, err
+	}
 	file, err := os.Open(part.File)
 	if err != nil {
 		return nil, err
@@ -44,10 +51,14 @@ func (f *FileBody) Same() error {
 	now := f.part
 	now.stamp(info)
 	if now.Size != f.part.Size || !now.Time.Equal(f.part.Time) || f.part.Inode != 0 && now.Inode != f.part.Inode {
-		return fmt.Errorf("%s has changed since the task was made"+
-			"\nhint: start anew, or give it on stdin, which is kept", f.part.File)
+		return changed(f.part)
 	}
 	return nil
+}
+
+func changed(part Part) error {
+	return fmt.Errorf("%s has changed since the task was made"+
+		"\nhint: start anew, or give it on stdin, which is kept", part.File)
 }
 
 // StreamError says that a part of a body can be read only once: a pipe, a terminal, a process substitution, an open

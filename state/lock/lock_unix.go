@@ -101,11 +101,15 @@ func (o *Owners) Acquire(number int64) (bool, error) {
 	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 		return false, nil
 	}
+	if err == nil {
+		o.own.Store(number, nil)
+	}
 	return err == nil, err
 }
 
 // Release ends the ownership.
 func (o *Owners) Release(number int64) error {
+	o.own.Delete(number)
 	return o.lock(unix.F_SETLK, unix.F_UNLCK, number)
 }
 

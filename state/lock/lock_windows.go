@@ -58,11 +58,15 @@ func (o *Owners) Acquire(number int64) (bool, error) {
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
 		return false, nil
 	}
+	if err == nil {
+		o.own.Store(number, nil)
+	}
 	return err == nil, err
 }
 
 // Release ends the ownership.
 func (o *Owners) Release(number int64) error {
+	o.own.Delete(number)
 	return windows.UnlockFileEx(windows.Handle(o.file.Fd()), 0, 1, 0, at(number))
 }
 

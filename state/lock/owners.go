@@ -33,8 +33,15 @@ const UnknownPID = -1
 // process that dies, and unlike a stored pid, a lock never means another process.
 type Owners struct {
 	file   *os.File
+	own    sync.Map   // the numbers that this process has, since the system does not tell it
 	mutex  sync.Mutex // of closed
 	closed bool       // nothing is to be released any more
+}
+
+// Has reports whether this process owns a number by these locks.
+func (o *Owners) Has(number int64) bool {
+	_, has := o.own.Load(number)
+	return has
 }
 
 // OpenOwners opens the locks of a directory whose files exist.

@@ -322,6 +322,7 @@ func TestCancelNested(t *testing.T) {
 		tk := newTask()
 		tk.Parent, tk.Name = parent.ID, name
 		must(t, claimed(j, tk, epoch))
+		must(t, j.Release(tk.Number))
 		return tk
 	}
 	outer := inFlight(t, j)
@@ -336,26 +337,33 @@ func TestCancelNested(t *testing.T) {
 	stopped.Signal = "SIGTERM"
 	must(t, recorded(j, failing, stopped, failed, time.Now()))
 	stranger := inFlight(t, j)
+	resumed := nest(outer, "") // by this process, too
+	_, err := j.Adopt(t.Context(), resumed.Number)
+	must(t, err)
 	living := nest(outer, "")
-	must(t, j.Release(living.Number))
 	if answer := startOn(t, dir).ask("adopt", living.Number); !strings.HasPrefix(answer, "adopted") {
 		t.Fatal(answer)
 	}
 	later := newTask()
 	later.Parent, later.CreatedAt = outer.ID, lost.CreatedAt.Add(time.Hour)
 	must(t, claimed(j, later, epoch))
+	must(t, j.Release(later.Number))
 	must(t, j.CancelNested(t.Context(), outer, later.CreatedAt, epoch))
 	for tk, want := range map[*task.Task]task.Status{
 		outer: task.InFlight, lost: task.Cancelled, deeper: task.Cancelled, kept: task.InFlight,
 		ended: task.Succeeded, within: task.Cancelled, stranger: task.InFlight, living: task.InFlight, later: task.InFlight,
+		resumed: task.InFlight,
 	} {
 		if got := stored(t, j, tk.ID).Status; got != want {
 			t.Errorf("task %d is %s, not %s", tk.Number, got, want)
 		}
 	}
+	if answer := startOn(t, dir).ask("adopt", resumed.Number); strings.HasPrefix(answer, "adopted") {
+		t.Error("what this process carries has lost its lock")
+	}
 	left, err := j.Nested(t.Context(), stored(t, j, outer.ID))
 	must(t, err)
-	for _, tk := range []*task.Task{lost, deeper, within, failing} {
+	for _, tk := range []*task.Task{lost, deeper, within, failing, living} {
 		if !slices.ContainsFunc(left, func(n *task.Task) bool { return n.ID == tk.ID }) {
 			t.Errorf("task %d is not among what may have left something", tk.Number)
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
 )
@@ -117,7 +118,7 @@ func (j *Journal) candidates(c *conn.Conn, r state.Retention, most int) (found [
 		if pid == 0 && err == nil {
 			pid, err = j.HookOwner(t.Number)
 		}
-		if pid == 0 && err == nil {
+		if pid == 0 && err == nil && !j.owners.Has(lock.Hook(t.Number)) {
 			found = append(found, t)
 		}
 		return len(found) < most, err
