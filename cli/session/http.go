@@ -129,8 +129,8 @@ func lookUpIn(environ []string) func(string) (string, bool) {
 }
 
 // errBodyRead says that a loop in a shell gives a line the pipe that an earlier one has read.
-var errBodyRead = errors.New("an earlier run was cut off whose body was read from this pipe, and not kept to its end: " +
-	"what is left is a part")
+var errBodyRead = errors.New("an earlier run was cut off whose body was read from this pipe, " +
+	"and not kept to its end: what is left is a part")
 
 // isPipeOf reports whether a task's body was read from a pipe.
 func isPipeOf(t *task.Task, pipe task.Source) bool {

@@ -33,7 +33,8 @@ func CheckInput(t *task.Task) error {
 		}
 	}
 	source := t.Options.Source
-	if t.Target != nil || source == (task.Source{}) || source.Terminal || t.Options.Stdin == task.StdinReplay { // what was kept is gone
+	switch { // what was kept is gone
+	case t.Target != nil, source == (task.Source{}), source.Terminal, t.Options.Stdin == task.StdinReplay:
 		return nil
 	}
 	file, err := reopened(t, "requeue --run")
