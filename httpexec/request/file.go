@@ -20,12 +20,8 @@ type FileBody struct {
 
 // OpenFile opens the file of a part. It refuses a file that has changed since Stamp.
 func OpenFile(part Part) (*FileBody, error) {
-	info, err := os.Stat(part.File)
-	if err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening one would wait
-		err = changed(part)
-	}
-	if err != nil {
-		return nil, err
+	if info, err := os.Stat(part.File); err == nil && info.Mode()&os.ModeNamedPipe != 0 { // opening one would wait
+		return nil, changed(part)
 	}
 	file, err := os.Open(part.File)
 	if err != nil {
