@@ -30,6 +30,28 @@ func TestCutOff(t *testing.T) {
 	}
 }
 
+// The input of a run that was to go on is not there for a later one, however it was ended.
+func TestEndedCutOff(t *testing.T) {
+	ended := func(v Verdict) Attempt { return Attempt{Number: 1, Outcome: exit(1), Decision: Decision{Verdict: v}} }
+	for _, tt := range []struct {
+		name string
+		task Task
+		want bool
+	}{
+		{"cancelled in a wait", Task{Status: Cancelled, Last: ended(VerdictRetry)}, true},
+		{"cancelled in an attempt", Task{Status: Cancelled, Last: ended(VerdictCancelled)}, true},
+		{"its budget ended in a wait", Task{Status: Exhausted, Last: ended(VerdictRetry)}, true},
+		{"its budget ended with an attempt", Task{Status: Exhausted, Last: ended(VerdictExhausted)}, false},
+		{"may have taken effect", Task{Status: Failed, Reason: ReasonAmbiguous, Last: ended(VerdictFailed)}, true},
+		{"failed", Task{Status: Failed, Last: ended(VerdictFailed)}, false},
+		{"succeeded", Task{Status: Succeeded, Last: ended(VerdictSucceeded)}, false},
+	} {
+		if got := tt.task.EndedCutOff(); got != tt.want {
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
+		}
+	}
+}
+
 // What the journal does not know of may run as long as an attempt was to follow.
 func TestMayHaveLeft(t *testing.T) {
 	ended := func(v Verdict) Attempt { return Attempt{Number: 1, Outcome: exit(1), Decision: Decision{Verdict: v}} }

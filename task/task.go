@@ -218,16 +218,17 @@ func (t *Task) MayHaveLeft() bool {
 	return t.Last.CutOff() || unbegun || t.Last.Decision.Verdict == VerdictRetry
 }
 
-// EndedCutOff reports whether the task has ended without success though its last attempt did not end by itself: another
-// one of the same work stands for it.
+// EndedCutOff reports whether the task has ended without success though its last attempt did not end by itself, or was
+// to be followed by another one: a later task of the same work stands for it.
 func (t *Task) EndedCutOff() bool {
+	waited := t.Last.Decision.Verdict == VerdictRetry
 	switch t.Status {
 	case Exhausted:
-		return t.Last.Outcome.IsCrash() || t.Last.Decision.Verdict == VerdictInterrupted
+		return waited || t.Last.Outcome.IsCrash() || t.Last.Decision.Verdict == VerdictInterrupted
 	case Failed:
-		return t.Reason == ReasonStdin && t.Last.CutOff()
+		return t.Reason == ReasonAmbiguous || t.Reason == ReasonStdin && t.Last.CutOff()
 	case Cancelled:
-		return t.Last.CutOff()
+		return waited || t.Last.CutOff()
 	}
 	return false
 }

@@ -292,6 +292,9 @@ func (w *Worker) carry(ctx context.Context, j *job) {
 	j.slot.asked, j.slot.replied = true, true // unless Record knows better
 	r, done := w.open(ctx, j)
 	defer done()
+	if t.Last.Outcome.IsCrash() { // or a resume would run beside this attempt what that one had nested
+		r.Journal.CancelNested(ctx, t, time.Time{})
+	}
 	run := r.Attempt
 	if t.Nonce == 0 { // its budget has ended while it waited
 		run = r.Expire

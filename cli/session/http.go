@@ -137,6 +137,12 @@ func isPipeOf(t *task.Task, pipe task.Source) bool {
 	return t.Target != nil && pipe.Pipe && t.Options.Source == pipe
 }
 
+func isSame(a, b *os.File) bool {
+	one, err := a.Stat()
+	other, failed := b.Stat()
+	return err == nil && failed == nil && os.SameFile(one, other)
+}
+
 // ReadBody reads the part of the request's body that can be read only once; nil where there is none. It notes the pipe
 // on stdin with the task.
 func (p *Host) ReadBody(r *request.Request, t *task.Task) (*spool.Spool, error) {
@@ -144,7 +150,7 @@ func (p *Host) ReadBody(r *request.Request, t *task.Task) (*spool.Spool, error) 
 	if source == nil || err != nil {
 		return nil, err
 	}
-	if source == p.Stdin {
+	if isSame(source, p.Stdin) { // also by a name that the system has for it
 		t.Options.Source = stdio.PipeOf(source)
 	}
 	body, err := p.readInput(stdio.NewReader(source))

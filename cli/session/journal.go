@@ -43,7 +43,7 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return nil
 	}
 	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
-	if stored && !g.outlives {
+	if !g.outlives {
 		if err := g.endWithOuter(ctx, t); err != nil {
 			return err
 		}
@@ -153,15 +153,24 @@ func (g *Journal) endWithOuter(ctx context.Context, t *task.Task) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortly)
 	defer cancel()
-	stored, err := g.Journal.Find(ctx, t.ID) // a requeue of the outer one may have freed it since
-	if err != nil {
+	inner := &task.Task{ID: t.ID, Parent: t.Parent, CreatedAt: started}
+	if t.Number != 0 {
+		var err error
+		if inner, err = g.Journal.Find(ctx, t.ID); err != nil { // a requeue of the outer one may have freed it since
+			return nil
+		}
+	}
+	if !endsWithOuter(ctx, g.Journal, inner) {
 		return nil
 	}
-	if !endsWithOuter(ctx, g.Journal, stored) || g.Journal.Cancel(ctx, t.Number, time.Now()) != nil {
-		return nil // resume --all does it
+	if t.Number != 0 {
+		_ = g.Journal.Cancel(ctx, t.Number, time.Now()) // where it fails, resume --all does it
 	}
 	return task.ErrNotOwner
 }
+
+// started is when this process began: the end of its input may be that of a writer which a cancel has ended.
+var started = time.Now()
 
 // RecordAndClaim implements runner.Journal. It waits shortly and does not warn: where it fails, Record and Claim
 // follow.

@@ -44,11 +44,11 @@ func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task
 	return nil, nil
 }
 
-// LeaveParts leaves out of the tasks to resume those without a name that ran inside another of them: its next attempt
-// makes them anew.
+// LeaveParts leaves out of the tasks to resume those that ran inside another of them: its next attempt makes them anew,
+// or goes on with them by their names.
 func LeaveParts(ctx context.Context, journal state.Store, tasks []*task.Task, say func(string)) (left []*task.Task) {
 	for _, t := range tasks {
-		if outer := outerAmong(ctx, journal, t, tasks); outer != nil && t.Name == "" {
+		if outer := outerAmong(ctx, journal, t, tasks); outer != nil {
 			say(fmt.Sprintf("leaves %s to %s, in which it ran", render.ShortID(t.ID), render.ShortID(outer.ID)))
 			continue
 		}
