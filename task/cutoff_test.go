@@ -40,7 +40,7 @@ func TestEndedCutOff(t *testing.T) {
 	}{
 		{"cancelled in a wait", Task{Status: Cancelled, Last: ended(VerdictRetry)}, true},
 		{"cancelled in an attempt", Task{Status: Cancelled, Last: ended(VerdictCancelled)}, true},
-		{"its budget ended in a wait", Task{Status: Exhausted, Last: ended(VerdictRetry)}, true},
+		{"its budget ended in a wait", Task{Status: Exhausted, Last: ended(VerdictRetry)}, false},
 		{"its budget ended with an attempt", Task{Status: Exhausted, Last: ended(VerdictExhausted)}, false},
 		{"may have taken effect", Task{Status: Failed, Reason: ReasonAmbiguous, Last: ended(VerdictFailed)}, true},
 		{"failed", Task{Status: Failed, Last: ended(VerdictFailed)}, false},

@@ -219,16 +219,16 @@ func (t *Task) MayHaveLeft() bool {
 }
 
 // EndedCutOff reports whether the task has ended without success though its last attempt did not end by itself, or was
-// to be followed by another one: a later task of the same work stands for it.
+// cancelled before the next one: a later task of the same work stands for it. A budget that ends in a wait may have been
+// ended by the run itself, as any other.
 func (t *Task) EndedCutOff() bool {
-	waited := t.Last.Decision.Verdict == VerdictRetry
 	switch t.Status {
 	case Exhausted:
-		return waited || t.Last.Outcome.IsCrash() || t.Last.Decision.Verdict == VerdictInterrupted
+		return t.Last.Outcome.IsCrash() || t.Last.Decision.Verdict == VerdictInterrupted
 	case Failed:
 		return t.Reason == ReasonAmbiguous || t.Reason == ReasonStdin && t.Last.CutOff()
 	case Cancelled:
-		return waited || t.Last.CutOff()
+		return t.Last.Decision.Verdict == VerdictRetry || t.Last.CutOff()
 	}
 	return false
 }
