@@ -129,18 +129,11 @@ func lookUpIn(environ []string) func(string) (string, bool) {
 }
 
 // errBodyRead says that a loop in a shell gives a line the pipe that an earlier one has read.
-var errBodyRead = errors.New("an earlier run was cut off whose body was read from this pipe, " +
-	"and not kept to its end: what is left is a part")
+var errBodyRead = errors.New("an earlier run was cut off whose body was read from this pipe: what is left is a part")
 
 // isPipeOf reports whether a task's body was read from a pipe.
 func isPipeOf(t *task.Task, pipe task.Source) bool {
 	return t.Target != nil && pipe.Pipe && t.Options.Source == pipe
-}
-
-func isSame(a, b *os.File) bool {
-	one, err := a.Stat()
-	other, failed := b.Stat()
-	return err == nil && failed == nil && os.SameFile(one, other)
 }
 
 // ReadBody reads the part of the request's body that can be read only once; nil where there is none. It notes the pipe
@@ -150,7 +143,7 @@ func (p *Host) ReadBody(r *request.Request, t *task.Task) (*spool.Spool, error) 
 	if source == nil || err != nil {
 		return nil, err
 	}
-	if isSame(source, p.Stdin) { // also by a name that the system has for it
+	if stdio.SameFile(source, p.Stdin) { // also by a name that the system has for it
 		t.Options.Source = stdio.PipeOf(source)
 	}
 	body, err := p.readInput(stdio.NewReader(source))

@@ -67,7 +67,7 @@ func (o *Output) Open(t *task.Task) (*Streams, error) {
 		return s, nil
 	}
 	var err, err2 error
-	if sameFile(o.Stdout, o.Stderr) { // only a single pipe keeps the order of the writes
+	if SameFile(o.Stdout, o.Stderr) { // only a single pipe keeps the order of the writes
 		s.stdout, err = o.capture(s, &s.Stdout)
 		s.stderr, s.Stderr = s.stdout, s.Stdout
 	} else {
@@ -97,8 +97,8 @@ func (o *Output) capture(s *Streams, stream **os.File) (*capture, error) {
 	return c, nil
 }
 
-// sameFile reports whether two streams lead to one file.
-func sameFile(f, g *os.File) bool {
+// SameFile reports whether two streams lead to one file.
+func SameFile(f, g *os.File) bool {
 	a, err := f.Stat()
 	if err != nil {
 		return false
