@@ -66,7 +66,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	defer func() { _ = journal.Close() }()
 	lines := session.NewObserver(&p.Host, &c.OutputFlags)
 	p.Listen() // who cancels what is adopted from now on signals this process
-	tasks, woken, err := c.adopt(p.Stopping(), journal, lines.Say)
+	tasks, woken, err := c.adopt(p.Stopping(), p, journal, lines.Say)
 	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
 		_ = journal.Close()
 		for sig := range p.Listen() {
@@ -118,13 +118,12 @@ func (c *resumeCommand) check() error {
 // adopt makes this process the owner of the tasks to resume. With --all it skips tasks that another process owns or has
 // finished; for a task that the user named, that is an error beside the tasks that it could adopt. With --now it wakes
 // such a task where it waits.
-func (c *resumeCommand) adopt(ctx context.Context, journal state.Store,
+func (c *resumeCommand) adopt(ctx context.Context, p *Process, journal state.Store,
 	say func(string)) (adopted []*task.Task, woken int, err error) {
-	found, err := c.find(ctx, journal, say)
+	found, refusals, err := c.find(ctx, p, journal, say)
 	if err != nil {
 		return nil, 0, err
 	}
-	var refusals []error
 	patience := time.Now().Add(500 * time.Millisecond)
 	for _, t := range found {
 		among := session.OneOfSeveral(t.Number)
@@ -191,7 +190,7 @@ func wake(ctx context.Context, journal state.Store, t *task.Task, say func(strin
 // list prints the tasks that a resume would take.
 func (c *resumeCommand) list(p *Process) error {
 	return p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
-		found, err := c.find(ctx, journal, session.NewObserver(&p.Host, &c.OutputFlags).Say)
+		found, refusals, err := c.find(ctx, p, journal, session.NewObserver(&p.Host, &c.OutputFlags).Say)
 		if err != nil {
 			return err
 		}
@@ -203,35 +202,37 @@ func (c *resumeCommand) list(p *Process) error {
 			}
 		}
 		screen := render.ScreenOf(p.Stdout, p.Getenv)
-		return render.Tasks(p.Stdout, screen, views, render.Table{None: "nothing to resume"}, time.Now())
+		err = render.Tasks(p.Stdout, screen, views, render.Table{None: "nothing to resume"}, time.Now())
+		return cmp.Or(err, errors.Join(refusals...))
 	})
 }
 
-// find returns the tasks to resume. Of those that --all leaves, though they were interrupted, it says how many.
-func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
+// find returns the tasks to resume, and why it leaves others that the user named. Of those that --all leaves, though
+// they were interrupted, it says how many.
+func (c *resumeCommand) find(ctx context.Context, p *Process, journal state.Store,
+	say func(string)) (found []*task.Task, refusals []error, err error) {
 	if !c.All {
-		return c.named(ctx, journal, say)
+		return c.named(ctx, p, journal)
 	}
 	unfinished, err := journal.Unfinished(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var found []*task.Task
 	old, hungUp, ended, viewOf := 0, 0, 0, viewer(ctx, journal)
 	for _, t := range unfinished {
 		view, err := viewOf(t)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		outer, err := session.OuterOf(ctx, journal, t)
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case !view.Interrupted || outer != nil && (outer.Status != task.Cancelled || c.DryRun):
 		case outer != nil:
 			ended++
 			if err := session.EndNested(ctx, journal, t); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		case c.tooOld(t):
 			old++
@@ -250,7 +251,7 @@ func (c *resumeCommand) find(ctx context.Context, journal state.Store, say func(
 	if hungUp > 0 {
 		say("leaves " + text.Count(hungUp, "task") + " that ended with the terminal: --interactive takes those too")
 	}
-	return found, nil
+	return found, nil, nil
 }
 
 // firstYear is before the first retry: an earlier time is that of a clock which nobody had set yet after a boot.
@@ -261,18 +262,20 @@ func (c *resumeCommand) tooOld(t *task.Task) bool {
 }
 
 // named finds the tasks of the arguments, each once: the locks do not stop one process from adopting a task twice.
-func (c *resumeCommand) named(ctx context.Context, journal state.Store, say func(string)) ([]*task.Task, error) {
-	var tasks []*task.Task
+func (c *resumeCommand) named(ctx context.Context, p *Process,
+	journal state.Store) (tasks []*task.Task, refusals []error, err error) {
 	for _, ref := range c.Tasks {
 		t, err := journal.Find(ctx, ref)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		if !slices.ContainsFunc(tasks, func(other *task.Task) bool { return other.Number == t.Number }) {
+		if err := p.CheckApart(ctx, journal, t); err != nil {
+			refusals = append(refusals, err)
+		} else if !slices.ContainsFunc(tasks, func(other *task.Task) bool { return other.Number == t.Number }) {
 			tasks = append(tasks, t)
 		}
 	}
-	return session.LeaveParts(ctx, journal, tasks, say), nil
+	return tasks, refusals, nil
 }
 
 // resumeOne resumes a task in this process, and returns the exit status that its own run would have had.

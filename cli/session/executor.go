@@ -208,7 +208,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		}
 		stdin, done := g.replayedStdin(t, source)
 		stdin.Lost = lost
-		stdin.Signalled = g.awaitSignalled
+		stdin.Signalled = func(ended time.Time) bool { return g.awaitSignalled(t, ended) }
 		stdin.Stopped = func() bool { return g.Stopping != nil && g.Stopping.Err() != nil }
 		return stdin, done, nil
 	case resumed && !o.ownStdin && hadNothing(t.Options.Source, own):
@@ -224,7 +224,9 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 	stdin := &stdio.InheritedStdin{
 		File: own, Rest: rest, Lost: lost, Signalled: g.signalled, AwaitSignals: proc.AwaitSignals,
 	}
-	o.ownStdin = o.ownStdin && !rest
+	if rest { // what is left is all that it is about
+		o.ownStdin, o.before = false, nil
+	}
 	if err := g.continues(t, stdin, o); err != nil {
 		stdin.Release()
 		return nil, nil, err
@@ -339,7 +341,7 @@ func (f *inputFile) complete() error {
 		}
 		defer func() { _ = file.Close() }()
 	}
-	if f.file == nil || !f.journal.outlivesTheWriter(time.Now()) {
+	if f.file == nil || !f.journal.outlivesTheWriter(f.task, time.Now()) {
 		return nil
 	}
 	return f.journal.Journal.CompleteInput(f.task, f.file)

@@ -205,7 +205,7 @@ func (g *Journal) body(t *task.Task, o ExecOptions, ended time.Time, resumed boo
 			return nil
 		}
 		completed.Go(func() {
-			if g.outlivesTheWriter(ended) {
+			if g.outlivesTheWriter(t, ended) {
 				warn(g.Journal.CompleteInput(t, file))
 			}
 			_ = file.Close()

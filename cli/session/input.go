@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -159,16 +160,17 @@ func (p *Host) awaitWriter() error {
 // endsTogether is how long after the end of a kept input this process may be ended by what has ended its writer.
 const endsTogether = 100 * time.Millisecond
 
-// awaitSignalled is signalled when all signals are in.
-func (g *Journal) awaitSignalled(ended time.Time) bool {
+// awaitSignalled is signalled when all signals are in. The cancel of an outer task ends a writer, too; with timeout(1)
+// between them, this process has no signal of it.
+func (g *Journal) awaitSignalled(t *task.Task, ended time.Time) bool {
 	proc.AwaitSignals()
-	return g.signalled != nil && g.signalled(ended)
+	return g.signalled != nil && g.signalled(ended) || g.endsWithOuter(context.Background(), t)
 }
 
 // outlivesTheWriter waits, and reports whether this process goes on after the end of a kept input. A terminal that is
 // closed, a machine that shuts down or one without memory ends all of a pipeline, by signals a moment apart, so that
 // the end may be that of a writer which was killed. A resume must not take the part for the whole.
-func (g *Journal) outlivesTheWriter(ended time.Time) bool {
+func (g *Journal) outlivesTheWriter(t *task.Task, ended time.Time) bool {
 	var stopping <-chan struct{} // nil, it is never closed
 	if g.Stopping != nil {
 		stopping = g.Stopping.Done()
@@ -178,7 +180,7 @@ func (g *Journal) outlivesTheWriter(ended time.Time) bool {
 		return false
 	case <-time.After(time.Until(ended.Add(endsTogether))):
 	}
-	if g.awaitSignalled(ended) {
+	if g.awaitSignalled(t, ended) {
 		return false
 	}
 	select {

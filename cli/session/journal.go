@@ -28,7 +28,6 @@ type Journal struct {
 	warn     func(error)
 	required bool            // fail instead, as long as nothing has run
 	Resumes  bool            // fail instead until the task ends: a resume has nothing but its journal
-	outlives bool            // the task goes on although its outer one was cancelled before
 	Stopping context.Context // ends with the first signal that asks to stop; nil: with none
 	// signalled reports whether a signal that this process outlives may have ended the writer of stdin, whose end was read
 	// then. nil: nobody knows.
@@ -43,10 +42,8 @@ func (g *Journal) Claim(ctx context.Context, t *task.Task, now time.Time) error 
 		return nil
 	}
 	ctx, stored := cmp.Or(g.Stopping, ctx), t.Number != 0
-	if !g.outlives {
-		if err := g.endWithOuter(ctx, t); err != nil {
-			return err
-		}
+	if err := g.endWithOuter(ctx, t); err != nil {
+		return err
 	}
 	limited, done := g.limit(ctx)
 	err := g.Journal.Claim(limited, t, now)
@@ -148,8 +145,21 @@ func (g *Journal) endCutOff(ctx context.Context, t *task.Task, d task.Decision) 
 // endWithOuter cancels a task where its outer one was cancelled, which ends all of that; in a group of its own, as that
 // of timeout(1), it has had no signal. The error is that of a task that another process has cancelled.
 func (g *Journal) endWithOuter(ctx context.Context, t *task.Task) error {
-	if t.Parent == "" || g.absent() {
+	if !g.endsWithOuter(ctx, t) {
 		return nil
+	}
+	if t.Number != 0 {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortly)
+		defer cancel()
+		_ = g.Journal.Cancel(ctx, t.Number, time.Now()) // where it fails, resume --all does it
+	}
+	return task.ErrNotOwner
+}
+
+// endsWithOuter reports whether a task was cancelled in which this one is nested, however deep.
+func (g *Journal) endsWithOuter(ctx context.Context, t *task.Task) bool {
+	if t.Parent == "" || g.absent() {
+		return false
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), shortly)
 	defer cancel()
@@ -157,16 +167,17 @@ func (g *Journal) endWithOuter(ctx context.Context, t *task.Task) error {
 	if t.Number != 0 {
 		var err error
 		if inner, err = g.Journal.Find(ctx, t.ID); err != nil { // a requeue of the outer one may have freed it since
-			return nil
+			return false
 		}
 	}
-	if !endsWithOuter(ctx, g.Journal, inner) {
-		return nil
+	for range 100 {
+		outer, err := OuterOf(ctx, g.Journal, inner)
+		if err != nil || outer == nil || outer.Status == task.Cancelled {
+			return err == nil && outer != nil
+		}
+		inner = outer
 	}
-	if t.Number != 0 {
-		_ = g.Journal.Cancel(ctx, t.Number, time.Now()) // where it fails, resume --all does it
-	}
-	return task.ErrNotOwner
+	return false
 }
 
 // started is when this process began: the end of its input may be that of a writer which a cancel has ended.

@@ -44,43 +44,29 @@ func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task
 	return nil, nil
 }
 
-// LeaveParts leaves out of the tasks to resume those that ran inside another of them: its next attempt makes them anew,
-// or goes on with them by their names.
-func LeaveParts(ctx context.Context, journal state.Store, tasks []*task.Task, say func(string)) (left []*task.Task) {
-	for _, t := range tasks {
-		if outer := outerAmong(ctx, journal, t, tasks); outer != nil {
-			say(fmt.Sprintf("leaves %s to %s, in which it ran", render.ShortID(t.ID), render.ShortID(outer.ID)))
-			continue
-		}
-		left = append(left, t)
+// CheckApart refuses to resume a task whose business is that of an outer one: an attempt of that would make it anew
+// beside this one. A process that runs inside the outer one is a part of it.
+func (p *Host) CheckApart(ctx context.Context, journal state.Store, t *task.Task) error {
+	if t.Status.Finished() || t.Queue == task.QueueWorker {
+		return nil
 	}
-	return left
-}
-
-func outerAmong(ctx context.Context, journal state.Store, t *task.Task, among []*task.Task) *task.Task {
-	for range 100 {
-		outer, err := OuterOf(ctx, journal, t)
-		if err != nil || outer == nil || outer.Status.Finished() {
-			return nil
-		}
-		if slices.ContainsFunc(among, func(other *task.Task) bool { return other.ID == outer.ID }) {
-			return outer
-		}
-		t = outer
+	if pid, err := journal.Owner(t.Number); pid != 0 || err != nil { // the error is that of the adoption
+		return nil
 	}
-	return nil
-}
-
-// endsWithOuter reports whether a task was cancelled in which this one is nested, however deep.
-func endsWithOuter(ctx context.Context, journal state.Store, t *task.Task) bool {
-	for range 100 {
-		outer, err := OuterOf(ctx, journal, t)
-		if err != nil || outer == nil || outer.Status == task.Cancelled {
-			return err == nil && outer != nil
-		}
-		t = outer
+	outer, err := OuterOf(ctx, journal, t)
+	what, hint := "which has not ended, and may run it again", "retry resume %s goes on with that one; or, to run this one apart: "
+	switch {
+	case err != nil:
+		return fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
+	case outer == nil, !outer.Status.Finished() && slices.Contains(cmdexec.OuterTasks(p.Getenv), outer.ID):
+		return nil
+	case outer.Status.Finished():
+		what, hint = "which was cancelled with all that ran in it", "to run this one apart: "
+	default:
+		hint = fmt.Sprintf(hint, render.ShortID(outer.ID))
 	}
-	return false
+	return fmt.Errorf("resume %s: it ran inside %s, %s\nhint: %sretry cancel %[1]s, then retry requeue --run %[1]s",
+		render.ShortID(t.ID), render.ShortID(outer.ID), what, hint)
 }
 
 // EndNested cancels a task that nobody carries, and what is nested in it: the end of the outer one has found it alive.

@@ -21,7 +21,6 @@ import (
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -53,9 +52,6 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 			break
 		}
 		found, err = s.findOrAssume(n, n.Last)
-	}
-	if carried := s.carried(t); found == "" && err == nil && len(carried) > 0 {
-		return "the retry of " + render.ShortID(carried[0].ID) + ", which ran inside it,", nil
 	}
 	if found != "" || err != nil || s.journal.absent() || !s.inHand(t) {
 		return found, err
@@ -143,37 +139,15 @@ func (s survivors) Signal(t *task.Task, a task.Attempt, sig os.Signal) {
 	for _, n := range s.nested(t) {
 		s.Survivors.Signal(n, n.Last, sig)
 	}
-	for _, n := range s.carried(t) {
-		if others, err := s.journal.Journal.Owner(lock.Name(OneOfSeveral(n.Number))); others == 0 && err == nil {
-			SignalOwner(s.journal.Journal, n.Number, sig)
-		}
-	}
 }
 
 // nested returns the tasks that ran inside the last attempt, and may have left processes of their own.
 func (s survivors) nested(t *task.Task) []*task.Task {
-	return slices.DeleteFunc(s.inside(t), func(n *task.Task) bool {
-		return !n.Last.CutOff() || proc.EndedTogether(t.Last.Process, n.Last.Process)
-	})
-}
-
-// carried returns those that a living retry goes on with, though the one of t has died: somebody has resumed them.
-func (s survivors) carried(t *task.Task) []*task.Task {
-	return slices.DeleteFunc(s.inside(t), func(n *task.Task) bool {
-		if n.Status.Finished() || n.CreatedAt.Before(t.Last.StartedAt) || slices.Contains(s.outer, n.ID) {
-			return true
-		}
-		pid, err := s.journal.Journal.Owner(n.Number)
-		return pid == 0 || err != nil
-	})
-}
-
-func (s survivors) inside(t *task.Task) []*task.Task {
 	if s.journal.absent() || t.Number == 0 {
 		return nil
 	}
 	nested, _ := s.journal.Journal.Nested(context.Background(), t) // what can be read
-	return nested
+	return slices.DeleteFunc(nested, func(n *task.Task) bool { return proc.EndedTogether(t.Last.Process, n.Last.Process) })
 }
 
 // longWait is the longest wait that a resume does not announce.
@@ -252,8 +226,6 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		t.NextAttemptAt = time.Time{}
 	}
 	journal.warn = lines.Warn
-	// Who resumes a nested task after the cancel of the outer one wants it all the same.
-	journal.outlives = journal.Resumes && endsWithOuter(context.Background(), journal.Journal, t)
 	earlier, _, err := cutOffRuns(context.Background(), journal.Journal, t)
 	if err != nil {
 		return nil, fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)

@@ -154,23 +154,14 @@ const selectNested = `WITH RECURSIVE up (number, outer, ended) AS (
 	SELECT number FROM up WHERE outer = ?1 AND (ended IS NULL OR ended >= ?2)`
 
 // Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
-// processes running, a group of its own for each, or that have a living owner.
+// processes running: a group of its own for each.
 func (j *Journal) Nested(ctx context.Context, t *task.Task) (left []*task.Task, err error) {
 	nested, err := j.tasks(ctx, selectTasks+"WHERE t.number IN ("+selectNested+")", t.ID, t.Last.StartedAt.UnixMicro())
-	return slices.DeleteFunc(nested, func(n *task.Task) bool {
-		if n.Last.CutOff() {
-			return false
-		}
-		pid, failed := j.Owner(n.Number)
-		return n.Status.Finished() || pid == 0 || failed != nil
-	}), err
+	return slices.DeleteFunc(nested, func(n *task.Task) bool { return !n.Last.CutOff() }), err
 }
 
 // cancelAbandoned ends a task without an owner, and the tasks that are nested in it.
 func (j *Journal) cancelAbandoned(ctx context.Context, t *task.Task, now time.Time, named bool) error {
-	if j.owners.Has(t.Number) { // a resume of several carries both
-		return state.ErrOwned
-	}
 	if owned, err := j.owners.Acquire(t.Number); !owned || err != nil {
 		return errors.Join(err, state.ErrOwned)
 	}
