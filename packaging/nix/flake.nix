@@ -23,7 +23,7 @@
           pname = "retry";
           version = self.shortRev or "devel";
           src = ../..;
-          vendorHash = "sha256-7pwyCZXRJirdh13B/XOXECPR9CWXYIs4ET6wMNJHiVk=";
+          vendorHash = "sha256-9dhn+6PWZE/kuI/Jf5JKiIXe5HLUIXmmFhgZAljMlyY=";
           subPackages = [ "." ];
           env.CGO_ENABLED = 1; # the journal is SQLite
           env.CGO_CFLAGS = "-O2 -g -DSQLITE_DEFAULT_PCACHE_INITSZ=0 -DSQLITE_DEFAULT_MEMSTATUS=0";
