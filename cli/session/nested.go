@@ -54,19 +54,19 @@ func (p *Host) CheckApart(ctx context.Context, journal state.Store, t *task.Task
 		return nil
 	}
 	outer, err := OuterOf(ctx, journal, t)
-	what, hint := "which has not ended, and may run it again", "retry resume %s goes on with that one; or, to run this one apart: "
 	switch {
 	case err != nil:
 		return fmt.Errorf("resume %s: %w", render.ShortID(t.ID), err)
 	case outer == nil, !outer.Status.Finished() && slices.Contains(cmdexec.OuterTasks(p.Getenv), outer.ID):
 		return nil
-	case outer.Status.Finished():
-		what, hint = "which was cancelled with all that ran in it", "to run this one apart: "
-	default:
-		hint = fmt.Sprintf(hint, render.ShortID(outer.ID))
 	}
-	return fmt.Errorf("resume %s: it ran inside %s, %s\nhint: %sretry cancel %[1]s, then retry requeue --run %[1]s",
-		render.ShortID(t.ID), render.ShortID(outer.ID), what, hint)
+	id, outerID := render.ShortID(t.ID), render.ShortID(outer.ID)
+	what, hint := "was cancelled with all that ran in it", ""
+	if !outer.Status.Finished() {
+		what, hint = "has not ended, and may run it again", "retry resume "+outerID+" goes on with that one; or, "
+	}
+	return fmt.Errorf("resume %s: it ran inside %s, which %s"+
+		"\nhint: %sto run this one apart: retry cancel %[1]s, then retry requeue --run %[1]s", id, outerID, what, hint)
 }
 
 // EndNested cancels a task that nobody carries, and what is nested in it: the end of the outer one has found it alive.
