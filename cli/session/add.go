@@ -248,6 +248,10 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		if err == nil {
 			err = p.awaitWriter()
 		}
+		outer := &task.Task{Parent: p.Getenv(cmdexec.EnvTaskID)}
+		if err == nil && input != nil && (&Journal{Journal: queue.Journal}).endsWithOuter(ctx, outer) {
+			err = errors.New("what it runs in was cancelled, which may have ended the writer of the input, too")
+		}
 		return input, err
 	})
 	earlier, replaced, err := w.queuedBefore(ctx, p, queue, t, read, lines)
