@@ -38,8 +38,9 @@ func TestEndedCutOff(t *testing.T) {
 		task Task
 		want bool
 	}{
-		{"cancelled in a wait", Task{Status: Cancelled, Last: ended(VerdictRetry)}, true},
-		{"cancelled in an attempt", Task{Status: Cancelled, Last: ended(VerdictCancelled)}, true},
+		{"cancelled before it began", Task{Status: Cancelled}, true},
+		{"cancelled in a wait", Task{Status: Cancelled, AttemptCount: 1, Last: ended(VerdictRetry)}, true},
+		{"cancelled in an attempt", Task{Status: Cancelled, AttemptCount: 1, Last: ended(VerdictCancelled)}, true},
 		{"its budget ended in a wait", Task{Status: Exhausted, Last: ended(VerdictRetry)}, false},
 		{"its budget ended with an attempt", Task{Status: Exhausted, Last: ended(VerdictExhausted)}, false},
 		{"may have taken effect", Task{Status: Failed, Reason: ReasonAmbiguous, Last: ended(VerdictFailed)}, true},

@@ -228,7 +228,7 @@ func (t *Task) EndedCutOff() bool {
 	case Failed:
 		return t.Reason == ReasonAmbiguous || t.Reason == ReasonStdin && t.Last.CutOff()
 	case Cancelled:
-		return t.Last.Decision.Verdict == VerdictRetry || t.Last.CutOff()
+		return t.AttemptCount == 0 || t.Last.Decision.Verdict == VerdictRetry || t.Last.CutOff()
 	}
 	return false
 }

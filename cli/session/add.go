@@ -246,11 +246,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		input, err := w.input(p, t, lines.Warn)
 		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
 		if err == nil {
-			err = p.awaitWriter()
-		}
-		outer := &task.Task{Parent: p.Getenv(cmdexec.EnvTaskID)}
-		if err == nil && input != nil && (&Journal{Journal: queue.Journal}).endsWithOuter(ctx, outer) {
-			err = errors.New("what it runs in was cancelled, which may have ended the writer of the input, too")
+			err = p.awaitWriter(&Journal{Journal: queue.Journal})
 		}
 		return input, err
 	})

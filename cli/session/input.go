@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/10f93571/retry/cli/render"
+	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/grpcexec"
@@ -144,7 +146,7 @@ const slowestEnd = 10 * time.Second
 
 // awaitWriter returns a moment after the end of what a process wrote. What has ended that may be about to stop this
 // one, too, before it takes half of an input for all of it. No signal before that is for a command.
-func (p *Host) awaitWriter() error {
+func (p *Host) awaitWriter(journal *Journal) error {
 	if p.inputEnded.IsZero() {
 		return nil
 	}
@@ -154,7 +156,28 @@ func (p *Host) awaitWriter() error {
 		return errors.New("a signal came as the writer of the input ended, which may have ended that, too" +
 			"\nhint: run it again")
 	}
+	outer := &task.Task{Parent: p.Getenv(cmdexec.EnvTaskID)}
+	if journal.endsWithOuter(context.Background(), outer) || p.wasCancelled(journal, outer.Parent) {
+		return errors.New("what it runs in was cancelled, which may have ended the writer of the input, too")
+	}
 	return nil
+}
+
+// wasCancelled reports whether the outer task was requeued since this process began, whose attempt had been cancelled.
+func (p *Host) wasCancelled(journal *Journal, outer string) bool {
+	if outer == "" || journal.absent() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), shortly)
+	defer cancel()
+	t, err := journal.Journal.Find(ctx, outer)
+	if err != nil || t.RequeuedAt.Before(started) {
+		return false
+	}
+	attempts, err := journal.Journal.Attempts(ctx, t.Number)
+	return err == nil && slices.ContainsFunc(attempts, func(a task.Attempt) bool {
+		return strconv.Itoa(a.Number) == p.Getenv(cmdexec.EnvAttempt) && a.Decision.Verdict == task.VerdictCancelled
+	})
 }
 
 // endsTogether is how long after the end of a kept input this process may be ended by what has ended its writer.

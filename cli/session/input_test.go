@@ -190,7 +190,7 @@ func TestAwaitWriter(t *testing.T) {
 		} {
 			now := time.Now()
 			host := &Host{inputEnded: now.Add(-test.ended)}
-			testkit.Must(t, host.awaitWriter())
+			testkit.Must(t, host.awaitWriter(&Journal{}))
 			if got := time.Since(now); got != test.want {
 				t.Errorf("%s: got a wait of %v, want %v", name, got, test.want)
 			}

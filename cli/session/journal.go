@@ -166,8 +166,9 @@ func (g *Journal) endsWithOuter(ctx context.Context, t *task.Task) bool {
 	inner := &task.Task{ID: t.ID, Parent: t.Parent, CreatedAt: started}
 	if t.Number != 0 {
 		var err error
-		if inner, err = g.Journal.Find(ctx, t.ID); err != nil { // a requeue of the outer one may have freed it since
-			return false
+		inner, err = g.Journal.Find(ctx, t.ID)
+		if err != nil || inner.Status == task.Cancelled { // a requeue of the outer one may have cancelled it, or freed it
+			return err == nil
 		}
 	}
 	for range 100 {

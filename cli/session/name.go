@@ -224,7 +224,7 @@ const lookedAt = 16
 
 // cutOffRuns returns the other tasks of t's name that may have left processes running. The one that ran last is not
 // enough: it may have been cancelled while it still waited for what another one had left. The latest of them that has
-// begun is returned, too.
+// begun is returned, too, or has read its body to begin.
 func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task,
 ) (found []*task.Task, latest *task.Task, err error) {
 	if t.Name == "" {
@@ -238,7 +238,10 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task,
 		mayBeLast := begun == 0 || !other.RequeuedAt.IsZero() // it may have run after those with a higher number
 		if other.AttemptCount == 0 {
 			unbegun++
-		} else if begun++; latest == nil && other.ID != t.ID {
+		} else {
+			begun++
+		}
+		if latest == nil && other.ID != t.ID && (other.AttemptCount > 0 || other.Target != nil) { // it has read its body
 			latest = other
 		}
 		switch {

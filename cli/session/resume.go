@@ -166,7 +166,7 @@ func (p *Host) Resume(ctx context.Context, t *task.Task, journal *Journal, lines
 	}
 	defer run.Close()
 	run.Signals = p.Listen()
-	if err := p.awaitWriter(); err != nil {
+	if err := p.awaitWriter(journal); err != nil {
 		return runner.Result{}, err
 	}
 	return run.Resume(ctx, t)

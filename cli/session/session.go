@@ -280,7 +280,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 		if tk.Kind == task.KindGRPC { // the claim stores its body, which a resume sends
 			time.Sleep(time.Until(p.inputEnded.Add(endsTogether)))
 		}
-		if err := p.awaitWriter(); err != nil {
+		if err := p.awaitWriter(journal); err != nil {
 			run.Close()
 			return runner.Result{}, nil, err
 		}
