@@ -137,7 +137,7 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	if found == "" || err != nil {
 		return nil, err
 	}
-	who := "a hook, or an attempt that is not in the journal,"
+	who := "a hook, a nested retry, or an attempt that is not in the journal,"
 	if by.Latest() > 0 {
 		who = fmt.Sprintf("attempt %d", by.Latest())
 	}

@@ -144,7 +144,7 @@ func resumeAfterAHook(t *testing.T, verdict task.Verdict) {
 	if waited := b.executor.begun.Sub(begun); waited < time.Minute {
 		t.Errorf("waited: got %v, want a minute at least", waited)
 	}
-	const want = "a hook, or an attempt that is not in the journal, left process 43 running"
+	const want = "a hook, a nested retry, or an attempt that is not in the journal, left process 43 running"
 	if w := b.observer.warnings; len(w) != 1 || !strings.HasPrefix(w[0], want) {
 		t.Errorf("got warnings %q, want that of process 43", w)
 	}

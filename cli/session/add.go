@@ -143,6 +143,9 @@ func (w *Wrapper) queuedBefore(ctx context.Context, p *Host, queue *sqlite.Queue
 	}
 	if w.Once {
 		success, err := queue.Success(ctx, t.Name)
+		if err == nil && success != nil { // it is relied on from now on
+			err = queue.Remember(ctx, success)
+		}
 		if err != nil || success != nil {
 			return success, nil, err
 		}

@@ -154,7 +154,7 @@ func (p *Host) awaitWriter(journal *Journal) error {
 	proc.AwaitSignals()
 	if proc.Signalled(time.Time{}, time.Now()) {
 		return errors.New("a signal came as the writer of the input ended, which may have ended that, too" +
-			"\nhint: run it again")
+			"\nhint: run the whole pipeline again")
 	}
 	outer := &task.Task{Parent: p.Getenv(cmdexec.EnvTaskID)}
 	if journal.endsWithOuter(context.Background(), outer) || p.wasCancelled(journal, outer.Parent) {

@@ -59,7 +59,8 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 	return "its retry", nil
 }
 
-// FindUnrecorded implements runner.Survivors. What a nested retry of a hook has left is of the hook.
+// FindUnrecorded implements runner.Survivors. What a nested retry of a hook has left is of the hook; and where a nested
+// one was killed before its outer one, that has seen the end of its attempt, but not of what the nested one has left.
 func (s survivors) FindUnrecorded(t *task.Task) string {
 	if !s.journal.absent() && t.Number != 0 {
 		switch pid, err := s.journal.Journal.HookOwner(t.Number); {
@@ -71,14 +72,15 @@ func (s survivors) FindUnrecorded(t *task.Task) string {
 		}
 	}
 	found := s.Survivors.FindUnrecorded(t)
-	if found != "" || t.Options.OnStart == "" && t.Options.OnRetry == "" {
+	if found != "" {
 		return found
 	}
+	hooked := t.Options.OnStart != "" || t.Options.OnRetry != ""
 	ended := t.Last.StartedAt.Add(t.Last.Outcome.Duration)
 	oldest := time.Now().Add(-cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout))
 	for _, n := range s.nested(t) {
-		if n.CreatedAt.Before(ended) || n.CreatedAt.Before(oldest) {
-			continue
+		if ofHook := !n.CreatedAt.Before(ended); ofHook && (!hooked || n.CreatedAt.Before(oldest)) {
+			continue // a daemon has begun it, or the hook has left it on purpose
 		}
 		if found, _ = s.Survivors.Find(n, n.Last); found != "" {
 			break
