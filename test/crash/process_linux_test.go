@@ -138,7 +138,8 @@ var broken = regexp.MustCompile(`going on without a journal|journal still shows|
 // refusals match the errors with status 125 that are right while others run the same task.
 var refusals = regexp.MustCompile(`is running|runs now|an unfinished task has this name|the task has finished|` +
 	`the task has not finished|its stdin was kept until|its stdin was not kept|in a row ended with the death of retry|` +
-	`cancelled by another process|it ran inside|lets it succeed once|is queued|another server listens there|address already in use`)
+	`cancelled by another process|it ran inside|lets it succeed once|is queued|another server listens there|` +
+	`address already in use`)
 
 const exitInternal = 125
 
