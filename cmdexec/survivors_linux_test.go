@@ -71,6 +71,7 @@ type token struct {
 	Session int    `json:"session"`
 	Start   int64  `json:"start"`
 	Machine string `json:"machine"`
+	System  string `json:"system,omitempty"`
 }
 
 const (
@@ -560,7 +561,8 @@ func TestTokenOfAnAttempt(t *testing.T) {
 	testkit.Must(t, json.Unmarshal([]byte(receive(t, tokens)), &got))
 	session, err := unix.Getsid(pid)
 	testkit.Must(t, err)
-	if want := (token{Pid: pid, Group: pid, Session: session, Start: got.Start, Machine: got.Machine}); got != want {
+	want := token{Pid: pid, Group: pid, Session: session, Start: got.Start, Machine: got.Machine, System: got.System}
+	if got != want {
 		t.Errorf("got token %+v, want %+v", got, want)
 	}
 	if got.Start == 0 || len(got.Machine) < 36 { // a boot id is that long

@@ -31,6 +31,9 @@ func waitForEnd(pid int) {
 // machine identifies what process numbers refer to.
 func machine() string { return Boot() }
 
+// system is not known, and not needed: nothing has a boot of its own here.
+func system() string { return "" }
+
 func allProcesses() (all []info) {
 	found, _ := unix.SysctlKinfoProcSlice("kern.proc.all")
 	for i := range found {

@@ -83,7 +83,10 @@ func TestTokensFromElsewhere(t *testing.T) {
 		seen  bool
 	}{
 		{"here", token{Machine: machine()}, true},
-		{"after a reboot", token{Machine: "another pid:[1] time:[1]"}, true},
+		{"after a reboot", token{Machine: "another pid:[1] time:[1]", System: system()}, true},
+		{"by an older retry, after a reboot", token{Machine: "another pid:[1] time:[1]"}, true},
+		{"in a container with a boot of its own",
+			token{Machine: "another pid:[1] time:[1]", System: "another"}, system() == ""},
 		{"in another pid namespace", token{Machine: id + " pid:[1] time:[1]"}, false},
 		{"by an older retry", token{Machine: id + " pid:[1]"}, false},
 		{"where nothing was shown", token{}, false},

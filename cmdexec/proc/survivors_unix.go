@@ -86,6 +86,7 @@ type token struct {
 	Early   bool   `json:"early,omitempty"`  // Start is a moment before the start of the process
 	info           // of the process that was started; before that Pid is 0 and Group that of retry
 	Machine string `json:"machine"`           // empty if the system did not describe it
+	System  string `json:"system,omitempty"`  // what stays of that when it is booted anew; empty where nobody knows
 	Assumed bool   `json:"assumed,omitempty"` // a user has said that all have ended: it counts where they cannot be seen
 
 	others map[int]bool // groups, when it is looked for: see groupsOfOthers
@@ -111,7 +112,7 @@ func (p *Process) earlyToken() string {
 }
 
 func (k token) text() string {
-	k.Init, k.Machine = os.Getpid() == 1, machine()
+	k.Init, k.Machine, k.System = os.Getpid() == 1, machine(), system()
 	text, _ := json.Marshal(k) // which cannot fail for numbers and strings
 	return string(text)
 }
@@ -302,7 +303,8 @@ func (k token) visible(noted bool) error {
 		return nil
 	case k.Machine == "":
 		return errNotShown
-	case bootOf(k.Machine) == bootOf(here):
+	case bootOf(k.Machine) == bootOf(here),
+		k.System != "" && system() != "" && k.System != system(): // a container may have a boot of its own, too
 		return errElse
 	}
 	return errEnded // the machine has been booted anew
