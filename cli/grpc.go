@@ -3,13 +3,15 @@ package cli
 import (
 	"errors"
 	"fmt"
-	"strings"
-	"time"
+	"io"
+	"os"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/grpcexec"
+	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/task"
 )
 
@@ -18,7 +20,9 @@ type grpcCommand struct {
 	session.Wrapper
 	Words []string `arg:"" optional:"" name:"host:port package.Service/Method" help:"The server and the method; or one URL, grpc://host:port/package.Service/Method. grpcs:// is TLS."`
 
-	call *grpcexec.Call
+	method string // empty where the URL has it
+	body   string // can be read only once; empty for none
+	call   *grpcexec.Call
 }
 
 const grpcUsage = `Make a unary call of gRPC until it succeeds, but never twice what may have taken effect. UNAVAILABLE is tried again, and what was
@@ -58,47 +62,76 @@ func grpcHelp(name string) string {
 
 func (c *grpcCommand) Run(p *Process) (int, error) { return c.Wrap(&p.Host, c, false) }
 
-// Check implements session.Work. It reads a body from stdin to its end before the task's time begins.
+// Check implements session.Work.
 func (c *grpcCommand) Check(p *session.Host) (err error) {
 	const hint = "\nhint: retry grpc [flags] host:port package.Service/Method"
-	method := ""
 	switch len(c.Words) {
 	case 0:
 		return errors.New("no server to call" + hint)
 	case 1:
 	case 2:
-		method = c.Words[1]
+		c.method = c.Words[1]
 	default:
 		return fmt.Errorf("%s is one word too many"+hint, render.Command(c.Words[2:3]))
 	}
 	if err := c.CheckConditions(grpcexec.Kind); err != nil {
 		return err
 	}
-	p.NoteWriter(c.readsFile())
-	read := func(file string) ([]byte, error) { return p.ReadFile(file, grpcexec.MaxMessage+1) } // one more is refused
-	if c.call, err = c.Build(c.Words[0], method, read); err != nil {
+	c.call, err = c.Build(c.Words[0], c.method, func(file string) ([]byte, error) {
+		if !isStream(file) {
+			return p.ReadFile(file, longestCall)
+		}
+		c.body = file
+		return []byte("{}"), nil // it stands for what is read later
+	})
+	if err != nil {
 		return err
 	}
+	c.call.Unread = c.body != ""
 	return c.call.Check(func(name string) (string, bool) { return flags.LookUp(p.Environ, name) })
 }
 
-func (c *grpcCommand) readsFile() bool {
-	return strings.HasPrefix(flags.OrEmpty(c.Data), "@") || strings.HasPrefix(c.DataRaw, "@")
+// longestCall is one byte more than a call may have, which is refused.
+const longestCall = grpcexec.MaxMessage + 1
+
+// isStream reports whether a file can be read only once, or may be one that can.
+func isStream(name string) bool {
+	info, err := os.Stat(name)
+	return name == request.StdinFile || err == nil && (!info.Mode().IsRegular() || files.IsDescriptor(name))
 }
 
 // Fill implements session.Work.
-func (c *grpcCommand) Fill(_ *session.Host, t *task.Task) error {
+func (c *grpcCommand) Fill(p *session.Host, t *task.Task) error {
 	if n := t.Policy.Consecutive; n > 1 && !c.call.Safe() {
 		return fmt.Errorf("--consecutive %d makes a successful call again, and it is not safe to repeat"+
 			"\nhint: --idempotent says that it is", n)
 	}
 	t.Kind, t.Target = grpcexec.Kind, c.call
-	if c.readsFile() {
-		t.CreatedAt = time.Now()
+	if c.body != "" {
+		p.NoteBody(c.body, t)
 	}
 	t.IdempotencyKey = c.OwnKey(c.call.AsRequest())
 	t.Options.Capture = c.CaptureMode()
 	return nil
+}
+
+// Read implements session.Work. The call as it was checked has no body yet.
+func (c *grpcCommand) Read(p *session.Host, t *task.Task, before *task.Source) error {
+	if c.body == "" {
+		return nil
+	}
+	body, err := p.ReadBody(c.body, longestCall, t, before)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = body.Close() }()
+	c.call, err = c.Build(c.Words[0], c.method, func(string) ([]byte, error) {
+		return io.ReadAll(io.NewSectionReader(body, 0, body.Size()))
+	})
+	if err == nil {
+		t.Target = c.call
+	}
+	return err
 }
 
 // ExecOptions implements session.Work.

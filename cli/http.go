@@ -3,8 +3,8 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strings"
-	"time"
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
@@ -21,7 +21,8 @@ type httpCommand struct {
 	URL []string `arg:"" optional:"" name:"url" help:"Where the request goes; http:// unless it says otherwise."`
 
 	request *request.Request
-	stdin   *spool.Spool // what was read from stdin for the body; nil without such a body
+	body    string       // has the part of the body that can be read only once; empty for none
+	stdin   *spool.Spool // what was read of it
 }
 
 const httpUsage = `Send an HTTP request until it succeeds, but never twice what is not safe to repeat. The flags are curl's where curl has them, and so
@@ -96,23 +97,33 @@ func (c *httpCommand) Check(p *session.Host) error {
 	return httpexec.CheckOutput(request.Output)
 }
 
-// Fill implements session.Work. It reads a body from stdin to its end, as curl does, before the task's time begins.
+// Fill implements session.Work.
 func (c *httpCommand) Fill(p *session.Host, t *task.Task) (err error) {
 	if n := t.Policy.Consecutive; n > 1 && !c.request.Safe() {
 		return fmt.Errorf("--consecutive %d sends a successful %s again, and it is not safe to repeat"+
 			"\nhint: --idempotent says that it is", n, c.request.Method)
 	}
-	if c.stdin, err = p.ReadBody(c.request, t); err != nil {
+	if c.body, err = session.BodySource(c.request); err != nil {
 		return err
 	}
-	if c.stdin != nil {
-		t.CreatedAt = time.Now()
-		c.request.StdinSize(c.stdin.Size())
+	if c.body != "" {
+		p.NoteBody(c.body, t)
 	}
 	t.Kind, t.Target = request.Kind, c.request
 	t.IdempotencyKey = c.OwnKey(c.request)
 	t.Options.Capture = c.CaptureMode()
 	return nil
+}
+
+// Read implements session.Work. It reads to the end, as curl does.
+func (c *httpCommand) Read(p *session.Host, t *task.Task, before *task.Source) (err error) {
+	if c.body == "" {
+		return nil
+	}
+	if c.stdin, err = p.ReadBody(c.body, math.MaxInt64, t, before); err == nil {
+		c.request.StdinSize(c.stdin.Size())
+	}
+	return err
 }
 
 // ExecOptions implements session.Work.

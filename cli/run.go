@@ -145,6 +145,9 @@ func (c *runCommand) Fill(_ *session.Host, t *task.Task) error {
 	return nil
 }
 
+// Read implements session.Work. What a command reads is its own.
+func (c *runCommand) Read(*session.Host, *task.Task, *task.Source) error { return nil }
+
 // ExecOptions implements session.Work.
 func (c *runCommand) ExecOptions() session.ExecOptions {
 	return session.ExecOptions{Group: &c.ProcessGroupFlags}

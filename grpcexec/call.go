@@ -48,6 +48,7 @@ type Call struct {
 	JSON     string   `json:"json,omitempty"`     // the request, for the types of the server's reflection
 	Message  []byte   `json:"message,omitempty"`  // the encoded request
 	Raw      bool     `json:"raw,omitempty"`      // Message is sent instead of JSON, and the reply is shown as it is
+	Unread   bool     `json:"-"`                  // what is sent is not read yet: SameWork leaves it out
 
 	Idempotent bool             `json:"idempotent,omitempty"` // the user says that two calls have the effect of one
 	Keyed      bool             `json:"keyed,omitempty"`      // the idempotency key is the user's own
@@ -214,7 +215,14 @@ func (c *Call) ReadsStdin() bool { return false }
 // SameWork implements task.Target.
 func (c *Call) SameWork(other task.Target) bool {
 	o, ok := other.(*Call)
-	return ok && reflect.DeepEqual(c.work(), o.work())
+	if !ok {
+		return false
+	}
+	a, b := c.work(), o.work()
+	if a.Unread || b.Unread {
+		a.JSON, a.Message, a.Unread = b.JSON, b.Message, b.Unread
+	}
+	return reflect.DeepEqual(a, b)
 }
 
 // work returns the call without what says how long it is tried.

@@ -14,9 +14,7 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec/request"
-	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -210,11 +208,11 @@ func (w *Wrapper) sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read fu
 	if err != nil {
 		return err
 	}
-	same := earlier.KeepsInput() == t.KeepsInput()
+	same := earlier.KeepsInput() == t.KeepsInput() && sameWork(earlier, t) // the body of a call is read now
 	if same && input != nil {
 		journal := &Journal{Journal: queue.Journal}
 		same, err = journal.keeps(earlier, input)
-	} else if same && (earlier.Options.Source.Path != "" || t.Options.Source.Path != "") {
+	} else if same && t.Target == nil && (earlier.Options.Source.Path != "" || t.Options.Source.Path != "") {
 		same = earlier.Options.Source == t.Options.Source
 	}
 	switch {
@@ -245,11 +243,16 @@ const inputTime = time.Hour
 // enqueue stores the task with its stdin, unless an earlier one makes it superfluous. It returns the id of either.
 func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task, due time.Time,
 	lines render.Observer) (id string, err error) {
+	journal := &Journal{Journal: queue.Journal, warn: lines.Warn}
 	read := sync.OnceValues(func() (*spool.Spool, error) {
-		input, err := w.input(p, t, lines.Warn)
+		_, latest, err := cutOffRuns(ctx, queue.Journal, t)
+		if err != nil {
+			return nil, err
+		}
+		input, err := w.input(p, journal, t, w.sourceBefore(latest, t))
 		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
 		if err == nil {
-			err = p.awaitWriter(&Journal{Journal: queue.Journal})
+			err = p.awaitWriter(journal)
 		}
 		return input, err
 	})
@@ -257,16 +260,20 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	if err != nil || earlier != nil {
 		return idOf(earlier), err
 	}
-	t.Queue, t.Options.Output, t.Options.OutputLimit, t.NextAttemptAt = task.QueueWorker, "", 0, due
+	t.Queue, t.Options.Output, t.Options.OutputLimit = task.QueueWorker, "", 0
 	if !slices.Contains(p.Typed, "capture") {
 		t.Options.Capture = task.CaptureBoth
-	}
-	if t.Policy.Budget > 0 && !t.Policy.Deadline { // it counts from when the task may begin
-		t.Policy.Budget += due.Sub(t.CreatedAt)
 	}
 	input, err := read()
 	if err != nil {
 		return "", err
+	}
+	if due.Before(t.CreatedAt) { // the input was read since
+		due = t.CreatedAt
+	}
+	t.NextAttemptAt = due
+	if t.Policy.Budget > 0 && !t.Policy.Deadline { // it counts from when the task may begin
+		t.Policy.Budget += due.Sub(t.CreatedAt)
 	}
 	if input != nil {
 		defer func() { _ = input.Close() }()
@@ -296,7 +303,6 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 	if input == nil {
 		return t.ID, nil
 	}
-	journal := &Journal{Journal: queue.Journal}
 	if err := journal.keepBody(t, input); err != nil {
 		if _, left := queue.Cancel(ctx, t.Number, time.Now()); left != nil {
 			err = fmt.Errorf("%w\nhint: it is in the queue all the same; retry cancel %s ends it", err, render.ShortID(t.ID))
@@ -344,55 +350,4 @@ func idOf(t *task.Task) string {
 		return ""
 	}
 	return t.ID
-}
-
-// input reads what the task needs of stdin; nil for none. A file is opened again by the worker. A pipe is read with
-// --stdin replay alone: it may have no end. Where nothing has come yet, nobody knows whether something will.
-func (w *Wrapper) input(p *Host, t *task.Task, warn func(error)) (*spool.Spool, error) {
-	switch {
-	case t.Target != nil:
-		return w.work.ExecOptions().Body, nil
-	case t.Options.Stdin == task.StdinReplay:
-		source, err := (&stdio.InheritedStdin{File: p.Stdin}).Reader() // a loop may read the same file
-		if err != nil {
-			return nil, fmt.Errorf("read stdin: %w", err)
-		}
-		kept, err := p.readInput(source)
-		if err != nil {
-			return nil, fmt.Errorf("read stdin: %w", err)
-		}
-		return kept, nil
-	case t.Options.Stdin == task.StdinRest:
-		return nil, errors.New("--stdin rest makes no sense for a queued task: a worker runs it" +
-			"\nhint: --stdin replay keeps what is read now")
-	case t.Options.Stdin == task.StdinNull:
-		return nil, nil
-	}
-	source := (&stdio.InheritedStdin{File: p.Stdin}).Source()
-	if source.Pipe && stdio.HasBytes(p.Stdin) {
-		return nil, errors.New("stdin is a pipe with something in it, which the worker cannot read" +
-			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
-	}
-	if source.Pipe {
-		open := errors.New("stdin is an open pipe: the task gets nothing of what may come through it" +
-			"\nhint: --stdin replay waits for its end and keeps it; --stdin null leaves it out")
-		warn(runner.Loss{Err: open, New: true})
-	}
-	if source.Pipe || source.Terminal {
-		t.Options.Stdin = task.StdinNull
-		return nil, nil
-	}
-	if info, err := p.Stdin.Stat(); err == nil && source.Path != "" && files.IsRemoved(info) {
-		return nil, errors.New("stdin is a file that was removed, as a here-document is, and which the worker cannot open" +
-			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
-	}
-	if source != (task.Source{}) {
-		file, err := stdio.Reopen(source)
-		if err != nil {
-			return nil, fmt.Errorf("%w\nhint: --stdin replay keeps it with the task; --stdin null leaves it out", err)
-		}
-		_ = file.Close()
-	}
-	t.Options.Source = source
-	return nil, nil
 }

@@ -40,11 +40,15 @@ type ExecOptions struct {
 	Stdin    task.StdinMode // of a resumed command: null, or rest for this process's; else what it had
 	ownStdin bool           // a resumed command reads this process's stdin, if its own was not kept
 	before   *task.Source   // the stdin of an earlier run of the name that was cut off; nil for none
+	bodyRead error          // that has read the body, too: a new task has none; nil: it has
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.
 func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
 	resumed bool) (*taskRunner, error) {
+	if !resumed && o.bodyRead != nil {
+		return nil, o.bodyRead
+	}
 	if t.Kind == request.Kind {
 		return p.newRequestRunner(t, journal, lines, o, resumed)
 	}
@@ -249,8 +253,11 @@ func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOpt
 	}
 	if before != nil {
 		if err := stdin.Continue(*before); errors.Is(err, stdio.ErrRead) {
-			return errors.New(what + ", and nobody knows how much of it was read" +
-				"\nhint: --fresh begins anew with the rest; --stdin replay keeps what is read")
+			hint := "\nhint: --fresh begins anew with the rest"
+			if t.Options.Stdin != task.StdinReplay {
+				hint += "; --stdin replay keeps what is read"
+			}
+			return errors.New(what + ", and nobody knows how much of it was read" + hint)
 		} else if err != nil {
 			return fmt.Errorf("stdin: %w", err)
 		}

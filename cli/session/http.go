@@ -31,9 +31,6 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 			return nil, err
 		}
 	}
-	if !resumed && o.before != nil && isPipeOf(t, *o.before) {
-		return nil, text.WithHint(errBodyRead, "--fresh sends what is left")
-	}
 	body, keep, done, err := journal.body(t, o, p.inputEnded, resumed)
 	if err != nil {
 		return nil, err
@@ -128,48 +125,108 @@ func lookUpIn(environ []string) func(string) (string, bool) {
 	return func(name string) (string, bool) { return flags.LookUp(environ, name) }
 }
 
-// errBodyRead says that a loop in a shell gives a line the pipe that an earlier one has read.
-var errBodyRead = errors.New("an earlier run was cut off whose body was read from this pipe: what is left is a part")
+// errBodyRead says that a loop in a shell gives a line the stdin of an earlier one, which has read it.
+var errBodyRead = errors.New("an earlier run was cut off whose body was read from this stdin: what is left is a part")
 
 // isPipeOf reports whether a task's body was read from a pipe.
 func isPipeOf(t *task.Task, pipe task.Source) bool {
 	return t.Target != nil && pipe.Pipe && t.Options.Source == pipe
 }
 
-// ReadBody reads the part of the request's body that can be read only once; nil where there is none. It notes the pipe
-// on stdin with the task.
-func (p *Host) ReadBody(r *request.Request, t *task.Task) (*spool.Spool, error) {
-	source, err := p.bodySource(r)
-	if source == nil || err != nil {
+// readBody reads the body of a request, when no other process has the name any more: a line that is refused, or waits,
+// leaves it to the next one. bodyRead says that it is lost, which matters where an interrupted task cannot go on with
+// its own.
+func (w *Wrapper) readBody(p *Host, journal *Journal, t *task.Task, found nameResult) (bodyRead, err error) {
+	before, interrupted := found.before, found.interrupted
+	switch {
+	case interrupted != nil:
+		before = &interrupted.Options.Source
+	case found.discarded != nil && !w.Fresh: // it cannot go on, and this one stands for it
+		before = &found.discarded.Options.Source
+	}
+	err = w.work.Read(p, t, before)
+	switch {
+	case interrupted == nil:
 		return nil, err
+	case errors.Is(err, errBodyRead):
+		return err, nil
+	case err == nil: // the body of a call is compared, too
+		err = w.sameTask(interrupted, t)
 	}
-	if stdio.SameFile(source, p.Stdin) { // also by a name that the system has for it
-		t.Options.Source = stdio.PipeOf(source)
+	if err != nil {
+		_ = journal.Journal.Release(interrupted.Number)
 	}
-	body, err := p.readInput(stdio.NewReader(source))
+	return nil, err
+}
+
+// NoteBody notes, before it is read, where a body comes from that can be read only once. The name is that of a file, or
+// request.StdinFile.
+func (p *Host) NoteBody(name string, t *task.Task) {
+	if !p.isStdin(name) {
+		proc.NoteSignals(true)
+		return
+	}
+	t.Options.Source = (&stdio.InheritedStdin{File: p.Stdin}).KeptSource()
+	p.NoteWriter(true)
+}
+
+// isStdin reports whether a name leads to stdin: the system has some for it.
+func (p *Host) isStdin(name string) bool {
+	if name == request.StdinFile {
+		return true
+	}
+	named, err := os.Stat(name)
+	own, err2 := p.Stdin.Stat()
+	return err == nil && err2 == nil && os.SameFile(named, own)
+}
+
+// ReadBody reads a body that can be read only once, up to a number of bytes; the task's time begins then. An earlier
+// run of its name that was cut off may have had the same stdin, before: a file is read from the same place again, and
+// for what is lost the error is errBodyRead.
+func (p *Host) ReadBody(name string, most int64, t *task.Task, before *task.Source) (*spool.Spool, error) {
+	file := p.Stdin
+	if name != request.StdinFile {
+		opened, err := os.Open(name)
+		if err != nil {
+			return nil, fmt.Errorf("the request's body: %w", err)
+		}
+		defer func() { _ = opened.Close() }()
+		file = opened
+	}
+	source := stdio.NewReader(file)
+	if before != nil && p.isStdin(name) {
+		stdin := &stdio.InheritedStdin{File: file}
+		if stdin.Continue(*before) != nil { // the only error is stdio.ErrRead
+			return nil, text.WithHint(errBodyRead, "--fresh sends what is left")
+		}
+		t.Options.Source = stdin.KeptSource()
+		var err error
+		if source, err = stdin.Reader(); err != nil {
+			return nil, fmt.Errorf("stdin: %w", err)
+		}
+	}
+	body, err := p.readMost(source, most)
 	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
+	t.BeginNow(time.Now())
 	return body, nil
 }
 
-// bodySource returns stdin, or another pipe such as <(COMMAND) of a shell; nil where all of the body can be read again.
-func (p *Host) bodySource(r *request.Request) (*os.File, error) {
-	var source *os.File
+// BodySource returns the name of what has the part of a body that can be read only once: request.StdinFile, or a pipe
+// such as <(COMMAND) of a shell, which is sent as if it were stdin; empty where all of the body can be read again.
+func BodySource(r *request.Request) (name string, err error) {
 	for {
 		err := request.Stamp(r)
 		stream, isStream := errors.AsType[*request.StreamError](err)
 		switch {
-		case err == nil && source == nil && r.ReadsStdin():
-			return p.Stdin, nil
+		case err == nil && name == "" && r.ReadsStdin():
+			return request.StdinFile, nil
 		case !isStream, r.ReadsStdin():
-			return source, err
+			return name, err
 		}
 		part := &r.Body[stream.Part]
-		if source, err = os.Open(part.File); err != nil {
-			return nil, fmt.Errorf("the request's body: %w", err)
-		}
-		part.File = request.StdinFile
+		name, part.File = part.File, request.StdinFile
 	}
 }
 

@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +21,7 @@ import (
 	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -104,25 +104,19 @@ func (p *Host) readMost(source *stdio.Reader, most int64) (*spool.Spool, error) 
 	return kept, nil
 }
 
-// ReadFile returns what a file has, or stdin: request.StdinFile. It returns no more than a number of bytes.
+// ReadFile returns what a file has that can be read again, up to a number of bytes.
 func (p *Host) ReadFile(name string, most int64) ([]byte, error) {
-	source := p.Stdin
-	if name != request.StdinFile {
-		file, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		source = file
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
-	kept, err := p.readMost(stdio.NewReader(source), most)
+	defer func() { _ = file.Close() }()
+	kept, err := p.readMost(stdio.NewReader(file), most)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = kept.Close() }()
-	content := bytes.NewBuffer([]byte{}) // what is empty is not nil
-	_, err = kept.WriteTo(content)
-	return content.Bytes(), err
+	return io.ReadAll(io.NewSectionReader(kept, 0, kept.Size()))
 }
 
 // signalled reports, EndGrace after the end of stdin was read, whether a signal may have ended its writer that this
@@ -212,6 +206,65 @@ func (g *Journal) outlivesTheWriter(t *task.Task, ended time.Time) bool {
 	default:
 		return true
 	}
+}
+
+// input reads what a task that is queued needs of stdin; nil for none. A file is opened again by the worker. A pipe is
+// read with --stdin replay alone: it may have no end. Where nothing has come yet, nobody knows whether something will.
+// An earlier run of its name that was cut off may have had the same stdin, before.
+func (w *Wrapper) input(p *Host, journal *Journal, t *task.Task, before *task.Source) (*spool.Spool, error) {
+	switch {
+	case t.Target != nil:
+		err := w.work.Read(p, t, before)
+		return w.work.ExecOptions().Body, err
+	case t.Options.Stdin == task.StdinRest:
+		return nil, errors.New("--stdin rest makes no sense for a queued task: a worker runs it" +
+			"\nhint: --stdin replay keeps what is read now")
+	case t.Options.Stdin == task.StdinNull:
+		return nil, nil
+	}
+	stdin := &stdio.InheritedStdin{File: p.Stdin}
+	source, replay := stdin.Source(), t.Options.Stdin == task.StdinReplay
+	switch {
+	case replay:
+	case source.Pipe && stdio.HasBytes(p.Stdin):
+		return nil, errors.New("stdin is a pipe with something in it, which the worker cannot read" +
+			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
+	case source.Pipe:
+		open := errors.New("stdin is an open pipe: the task gets nothing of what may come through it" +
+			"\nhint: --stdin replay waits for its end and keeps it; --stdin null leaves it out")
+		journal.warn(runner.Loss{Err: open, New: true})
+		fallthrough
+	case source.Terminal:
+		t.Options.Stdin = task.StdinNull
+		return nil, nil
+	}
+	if err := journal.continues(t, stdin, ExecOptions{before: before}); err != nil {
+		return nil, err
+	}
+	if replay {
+		source, err := stdin.Reader() // a loop may read the same file
+		if err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		kept, err := p.readInput(source)
+		if err != nil {
+			return nil, fmt.Errorf("read stdin: %w", err)
+		}
+		t.BeginNow(time.Now())
+		return kept, nil
+	}
+	if info, err := p.Stdin.Stat(); err == nil && source.Path != "" && files.IsRemoved(info) {
+		return nil, errors.New("stdin is a file that was removed, as a here-document is, and which the worker cannot open" +
+			"\nhint: --stdin replay keeps it with the task; --stdin null leaves it out")
+	}
+	if t.Options.Source != (task.Source{}) {
+		file, err := stdio.Reopen(t.Options.Source)
+		if err != nil {
+			return nil, fmt.Errorf("%w\nhint: --stdin replay keeps it with the task; --stdin null leaves it out", err)
+		}
+		_ = file.Close()
+	}
+	return nil, nil
 }
 
 // argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What

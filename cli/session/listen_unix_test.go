@@ -11,6 +11,7 @@ import (
 
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/task"
 )
 
 // A signal that comes while retry begins to listen ends stopping and the wait, or neither.
@@ -45,7 +46,7 @@ func TestASignalAsListeningBegins(t *testing.T) {
 }
 
 // The body of a call is read like that of a request: no message is cut.
-func TestReadFileOfMessages(t *testing.T) {
+func TestReadBodyOfMessages(t *testing.T) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET, 0)
 	if err != nil {
 		t.Skipf("no sockets of packets: %v", err)
@@ -59,8 +60,8 @@ func TestReadFileOfMessages(t *testing.T) {
 	testkit.Must(t, write.Close())
 	host := testHost()
 	host.Stdin = read
-	content, err := host.ReadFile(request.StdinFile, 1<<20)
-	if err != nil || len(content) != 6000 || host.inputEnded.IsZero() {
-		t.Errorf("got %d bytes, %v, ended at %v, want 6000 and a time", len(content), err, host.inputEnded)
+	body, err := host.ReadBody(request.StdinFile, 1<<20, new(task.Task), nil)
+	if err != nil || body.Size() != 6000 || host.inputEnded.IsZero() {
+		t.Errorf("got %v, %v, ended at %v, want 6000 bytes and a time", body, err, host.inputEnded)
 	}
 }

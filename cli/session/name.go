@@ -73,9 +73,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 		if err == nil && !found.done {
 			var latest *task.Task
 			found.cutOff, latest, err = cutOffRuns(ctx, journal.Journal, t)
-			if latest != nil && latest.EndedCutOff() && sameWork(latest, t) && !w.Fresh {
-				found.before = &latest.Options.Source
-			}
+			found.before = w.sourceBefore(latest, t)
 		}
 		switch d := found.discarded; {
 		case d == nil || d.Queue != task.QueueWorker:
@@ -114,6 +112,14 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 			}
 		}
 	}
+}
+
+// sourceBefore returns the stdin of the latest task of the name, where that was cut off; nil for none.
+func (w *Wrapper) sourceBefore(latest, t *task.Task) *task.Source {
+	if latest == nil || !latest.EndedCutOff() || !sameWork(latest, t) || w.Fresh {
+		return nil
+	}
+	return &latest.Options.Source
 }
 
 // runsInside reports whether the task that runs under the name is one that this process is a part of: of its command,
@@ -224,7 +230,7 @@ const lookedAt = 16
 
 // cutOffRuns returns the other tasks of t's name that may have left processes running. The one that ran last is not
 // enough: it may have been cancelled while it still waited for what another one had left. The latest of them that has
-// begun is returned, too, or has read its body to begin.
+// begun is returned, too, or has read its input to begin.
 func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task,
 ) (found []*task.Task, latest *task.Task, err error) {
 	if t.Name == "" {
@@ -241,7 +247,8 @@ func cutOffRuns(ctx context.Context, journal state.Store, t *task.Task,
 		} else {
 			begun++
 		}
-		if latest == nil && other.ID != t.ID && (other.AttemptCount > 0 || other.Target != nil) { // it has read its body
+		read := other.Target != nil || other.Queue == task.QueueWorker && other.KeepsInput() // when it was made
+		if latest == nil && other.ID != t.ID && (other.AttemptCount > 0 || read) {
 			latest = other
 		}
 		switch {

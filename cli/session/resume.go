@@ -235,8 +235,6 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	before, kept := t.Options, t.KeepsInput()
 	run, err := p.newTaskRunner(t, journal, lines, how.ExecOptions, true)
 	switch {
-	case how.ownStdin && errors.Is(err, state.ErrInputLost) && isPipeOf(t, stdio.PipeOf(p.Stdin)):
-		err = errBodyRead
 	case how.ownStdin && errors.Is(err, state.ErrInputLost):
 		if run, err = p.newTaskRunner(t, journal, lines, how.ExecOptions, false); err == nil {
 			sayInput(lines, "its stdin was not kept to the end: reads this one's", before.Source.Pipe || t.Target != nil)
@@ -275,8 +273,11 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 // hasOtherInput reports whether this process's stdin is lost where the input that was kept for a task is read instead.
 func (p *Host) hasOtherInput(t *task.Task, journal *Journal, body *spool.Spool) bool {
 	if t.Target != nil {
+		if body == nil || body.Size() == 0 { // nil: an earlier line has read what this one was given
+			return false
+		}
 		same, err := journal.keeps(t, body)
-		return body.Size() > 0 && (err != nil || !same)
+		return err != nil || !same
 	}
 	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
 	return own.Pipe || own.Path != "" && own != t.Options.Source

@@ -55,6 +55,8 @@ type Work interface {
 	Check(p *Host) error
 	// Fill gives a new task what to execute, and how.
 	Fill(p *Host, t *task.Task) error
+	// Read reads what can be read only once, when the task's name is this process's: see Host.ReadBody.
+	Read(p *Host, t *task.Task, before *task.Source) error
 	// ExecOptions are what this process gives to the execution.
 	ExecOptions() ExecOptions
 }
@@ -231,13 +233,19 @@ func captureFor(kind task.Kind, asked task.CaptureMode, policy *task.Policy) tas
 // runNamed runs the task, or an interrupted one of its name, and returns that; nil where there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
-	for {
+	var bodyRead error
+	for read := false; ; read = true {
 		found, err := w.acquire(ctx, p, journal, tk, lines)
 		if err != nil || found.done {
 			return runner.Result{}, nil, err
 		}
+		if !read {
+			if bodyRead, err = w.readBody(p, journal, tk, found); err != nil {
+				return runner.Result{}, nil, err
+			}
+		}
 		options := w.work.ExecOptions()
-		options.before = found.before
+		options.before, options.bodyRead = found.before, bodyRead
 		if earlier := found.interrupted; earlier != nil {
 			parent := unfinished(ctx, journal.Journal, tk.Parent) // it is a part of what runs it now, and ends with that
 			if earlier.Parent != parent && !isWithin(ctx, journal.Journal, parent, earlier.ID) {

@@ -36,13 +36,16 @@ func (s *InheritedStdin) Source() task.Source {
 	return sourceOf(pathOf(s.File), s.info)
 }
 
-// PipeOf describes a pipe or a socket without a name, whether something is left in it or not; zero for anything else.
-func PipeOf(f *os.File) task.Source {
-	info, err := f.Stat()
-	if err != nil || kindIn(info) != kindStream || hasName(f) {
-		return task.Source{}
+// KeptSource is the Source of what is read to its end: also that of a pipe in which nothing is left. It is zero for a
+// FIFO, which each process may open anew, and for a device.
+func (s *InheritedStdin) KeptSource() task.Source {
+	switch kind := s.kind(); {
+	case kind == kindFile:
+		return s.Source()
+	case kind == kindStream && !hasName(s.File):
+		return task.Source{Pipe: true, Inode: files.Inode(s.info)}
 	}
-	return task.Source{Pipe: true, Inode: files.Inode(info)}
+	return task.Source{}
 }
 
 // Continue has the attempts begin where those of an earlier process began that had the same file as its stdin. Of a

@@ -23,7 +23,7 @@
           pname = "retry";
           version = self.shortRev or "devel";
           src = ../..;
-          vendorHash = "sha256-9dhn+6PWZE/kuI/Jf5JKiIXe5HLUIXmmFhgZAljMlyY=";
+          vendorHash = "sha256-Y27AxtrCXfvm47t/uO+Pa4/P/QEUUsqLEvbOw5rUkwo=";
           subPackages = [ "." ];
           env.CGO_ENABLED = 1; # the journal is SQLite
           env.CGO_CFLAGS = "-O2 -g -DSQLITE_DEFAULT_PCACHE_INITSZ=0 -DSQLITE_DEFAULT_MEMSTATUS=0";
