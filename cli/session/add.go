@@ -243,7 +243,7 @@ const inputTime = time.Hour
 // enqueue stores the task with its stdin, unless an earlier one makes it superfluous. It returns the id of either.
 func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *task.Task, due time.Time,
 	lines render.Observer) (id string, err error) {
-	journal := &Journal{Journal: queue.Journal, warn: lines.Warn}
+	journal := &Journal{Journal: queue.Journal, warn: lines.Warn, outer: p.outer()}
 	read := sync.OnceValues(func() (*spool.Spool, error) {
 		_, latest, err := cutOffRuns(ctx, queue.Journal, t)
 		if err != nil {

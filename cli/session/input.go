@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,28 +149,10 @@ func (p *Host) awaitWriter(journal *Journal) error {
 		return errors.New("a signal came as the writer of the input ended, which may have ended that, too" +
 			"\nhint: run the whole pipeline again")
 	}
-	outer := &task.Task{Parent: p.Getenv(cmdexec.EnvTaskID)}
-	if journal.endsWithOuter(context.Background(), outer) || p.wasCancelled(journal, outer.Parent) {
+	if journal.endsWithOuter(context.Background(), &task.Task{Parent: p.Getenv(cmdexec.EnvTaskID)}) {
 		return errors.New("what it runs in was cancelled, which may have ended the writer of the input, too")
 	}
 	return nil
-}
-
-// wasCancelled reports whether the outer task was requeued since this process began, whose attempt had been cancelled.
-func (p *Host) wasCancelled(journal *Journal, outer string) bool {
-	if outer == "" || journal.absent() {
-		return false
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), shortly)
-	defer cancel()
-	t, err := journal.Journal.Find(ctx, outer)
-	if err != nil || t.RequeuedAt.Before(started) {
-		return false
-	}
-	attempts, err := journal.Journal.Attempts(ctx, t.Number)
-	return err == nil && slices.ContainsFunc(attempts, func(a task.Attempt) bool {
-		return strconv.Itoa(a.Number) == p.Getenv(cmdexec.EnvAttempt) && a.Decision.Verdict == task.VerdictCancelled
-	})
 }
 
 // endsTogether is how long after the end of a kept input this process may be ended by what has ended its writer.

@@ -32,6 +32,7 @@ type Journal struct {
 	// signalled reports whether a signal that this process outlives may have ended the writer of stdin, whose end was read
 	// then. nil: nobody knows.
 	signalled func(ended time.Time) bool
+	outer     outerAttempt                // what this process runs in, where that matters
 	waited    atomic.Int64                // nanoseconds, for other processes
 	reopen    func() (state.Store, error) // begins a new one in place of a damaged one; nil where this process must not
 }
@@ -170,6 +171,9 @@ func (g *Journal) endsWithOuter(ctx context.Context, t *task.Task) bool {
 		if err != nil || inner.Status == task.Cancelled { // a requeue of the outer one may have cancelled it, or freed it
 			return err == nil
 		}
+	}
+	if g.outerWasCancelled(ctx, t) {
+		return true
 	}
 	for range 100 {
 		outer, err := OuterOf(ctx, g.Journal, inner)

@@ -44,6 +44,29 @@ func OuterOf(ctx context.Context, journal state.Store, t *task.Task) (*task.Task
 	return nil, nil
 }
 
+// outerAttempt is the attempt that a process runs in: its task's id, and its number. Both are empty for none.
+type outerAttempt struct{ id, number string }
+
+func (p *Host) outer() outerAttempt {
+	return outerAttempt{p.Getenv(cmdexec.EnvTaskID), p.Getenv(cmdexec.EnvAttempt)}
+}
+
+// outerWasCancelled reports whether the attempt that this process runs in was cancelled, and its task requeued since the
+// process began: the next attempt makes anew what is nested in it.
+func (g *Journal) outerWasCancelled(ctx context.Context, t *task.Task) bool {
+	if t.Parent != g.outer.id {
+		return false
+	}
+	outer, err := g.Journal.Find(ctx, g.outer.id)
+	if err != nil || outer.RequeuedAt.Before(started) {
+		return false
+	}
+	attempts, err := g.Journal.Attempts(ctx, outer.Number)
+	return err == nil && slices.ContainsFunc(attempts, func(a task.Attempt) bool {
+		return strconv.Itoa(a.Number) == g.outer.number && a.Decision.Verdict == task.VerdictCancelled
+	})
+}
+
 // CheckApart refuses to resume a task whose business is that of an outer one: an attempt of that would make it anew
 // beside this one. A process that runs inside the outer one is a part of it.
 func (p *Host) CheckApart(ctx context.Context, journal state.Store, t *task.Task) error {

@@ -60,7 +60,9 @@ func openWith(ctx context.Context, open func(context.Context, string) (*sqlite.J
 // openForRun opens the journal of a run. A journal that cannot be used never stops the command, unless it is required.
 func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalFlags, named bool,
 	warn func(error)) (*Journal, error) {
-	g := &Journal{warn: warn, named: named, required: f.RequireState, Stopping: p.Stopping(), signalled: p.signalled}
+	g := &Journal{
+		warn: warn, named: named, required: f.RequireState, Stopping: p.Stopping(), signalled: p.signalled, outer: p.outer(),
+	}
 	switch {
 	case f.NoState && f.RequireState:
 		return nil, errors.New("--no-state and --require-state exclude each other\nhint: give one of them")
