@@ -303,12 +303,21 @@ func (k token) visible(noted bool) error {
 		return nil
 	case k.Machine == "":
 		return errNotShown
-	case bootOf(k.Machine) == bootOf(here),
-		k.System != "" && system() != "" && k.System != system(): // a container may have a boot of its own, too
+	case bootOf(k.Machine) == bootOf(here), k.ofAnotherSystem(here):
 		return errElse
 	}
 	return errEnded // the machine has been booted anew
 }
+
+// ofAnotherSystem reports whether another boot is that of a container, or of the machine around this one. Without any, a
+// system whose machine-id is new in each boot, as a live one's, is the same.
+func (k token) ofAnotherSystem(here string) bool {
+	contained := !strings.Contains(k.Machine, firstNamespace) || !strings.Contains(here, firstNamespace)
+	return contained && k.System != "" && system() != "" && k.System != system()
+}
+
+// firstNamespace is the pid namespace in which Linux boots: PROC_PID_INIT_INO of include/linux/proc_ns.h.
+const firstNamespace = "pid:[4026531836]"
 
 // EndedTogether reports whether an attempt and what was nested in it have ended with their container: of the outer
 // attempt, retry was the first process, with which the system ends all others.
