@@ -92,8 +92,7 @@ func New(targetURL string, body, message []byte, metadata []string) (*Call, erro
 		}
 		return nil, errors.New("invalid JSON")
 	case max(len(body), len(message)) > MaxMessage:
-		return nil, fmt.Errorf("the request has %s, and servers take up to %s", text.Size(int64(max(len(body), len(message)))),
-			text.Size(MaxMessage))
+		return nil, errors.New("the request is too large: servers take up to " + text.Size(MaxMessage))
 	}
 	_, err = c.metadata(&request.References{Lookup: anyVariable}, http.Header{})
 	return c, err

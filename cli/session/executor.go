@@ -39,15 +39,21 @@ type ExecOptions struct {
 
 	Stdin    task.StdinMode // of a resumed command: null, or rest for this process's; else what it had
 	ownStdin bool           // a resumed command reads this process's stdin, if its own was not kept
+	rest     bool           // what an earlier line has left of this process's stdin is wanted
 	before   *task.Source   // the stdin of an earlier run of the name that was cut off; nil for none
-	bodyRead error          // that has read the body, too: a new task has none; nil: it has
+
+	// read reads the body of a new task, once it is needed; nil: it was read.
+	read func() (*spool.Spool, error)
 }
 
 // newTaskRunner puts the parts together. An error says that the task's stdin is lost.
 func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
 	resumed bool) (*taskRunner, error) {
-	if !resumed && o.bodyRead != nil {
-		return nil, o.bodyRead
+	if !resumed && o.read != nil {
+		var err error
+		if o.Body, err = o.read(); err != nil {
+			return nil, err
+		}
 	}
 	if t.Kind == request.Kind {
 		return p.newRequestRunner(t, journal, lines, o, resumed)
@@ -55,6 +61,7 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	if t.Kind == grpcexec.Kind {
 		return p.newCallRunner(t, journal, lines, o, resumed)
 	}
+	o.rest = p.takesRest
 	stdin, done, err := journal.stdin(t, p.Stdin, o, resumed, lines.Warn)
 	if err != nil {
 		return nil, err
@@ -202,7 +209,7 @@ func (g *Journal) stdin(t *task.Task, own *os.File, o ExecOptions, resumed bool,
 		stdin.Lost = lost
 		return stdin, func() { _ = kept.Close() }, nil
 	case t.Options.Stdin == task.StdinReplay:
-		inherited := &stdio.InheritedStdin{File: own}
+		inherited := &stdio.InheritedStdin{File: own, Rest: o.rest}
 		if err := g.continues(t, inherited, o); err != nil {
 			return nil, nil, err
 		}

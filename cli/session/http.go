@@ -133,30 +133,24 @@ func isPipeOf(t *task.Task, pipe task.Source) bool {
 	return t.Target != nil && pipe.Pipe && t.Options.Source == pipe
 }
 
-// readBody reads the body of a request, when no other process has the name any more: a line that is refused, or waits,
-// leaves it to the next one. bodyRead says that it is lost, which matters where an interrupted task cannot go on with
-// its own.
-func (w *Wrapper) readBody(p *Host, journal *Journal, t *task.Task, found nameResult) (bodyRead, err error) {
-	before, interrupted := found.before, found.interrupted
-	switch {
-	case interrupted != nil:
-		before = &interrupted.Options.Source
-	case found.discarded != nil && !w.Fresh: // it cannot go on, and this one stands for it
-		before = &found.discarded.Options.Source
+// compareCall reads the body of a call, and returns an error where an interrupted task of its name had another one.
+// That of a request stays where it is, since the interrupted one goes on with its own.
+func (w *Wrapper) compareCall(journal *Journal, t, interrupted *task.Task,
+	read func() (*spool.Spool, error)) error {
+	if interrupted == nil || t.Kind != grpcexec.Kind {
+		return nil
 	}
-	err = w.work.Read(p, t, before)
+	_, err := read()
 	switch {
-	case interrupted == nil:
-		return nil, err
-	case errors.Is(err, errBodyRead):
-		return err, nil
-	case err == nil: // the body of a call is compared, too
+	case errors.Is(err, errBodyRead), errors.Is(err, stdio.ErrTaken): // which matters to a new task alone
+		return nil
+	case err == nil:
 		err = w.sameTask(interrupted, t)
 	}
 	if err != nil {
 		_ = journal.Journal.Release(interrupted.Number)
 	}
-	return nil, err
+	return err
 }
 
 // NoteBody notes, before it is read, where a body comes from that can be read only once. The name is that of a file, or
@@ -184,30 +178,34 @@ func (p *Host) isStdin(name string) bool {
 // run of its name that was cut off may have had the same stdin, before: a file is read from the same place again, and
 // for what is lost the error is errBodyRead.
 func (p *Host) ReadBody(name string, most int64, t *task.Task, before *task.Source) (*spool.Spool, error) {
-	file := p.Stdin
+	stdin := &stdio.InheritedStdin{File: p.Stdin, Rest: p.takesRest}
+	if t.Options.Source.Pipe { // it is read by whatever name: the note that it is taken stays with p.Stdin
+		name = request.StdinFile
+	}
 	if name != request.StdinFile {
 		opened, err := os.Open(name)
 		if err != nil {
 			return nil, fmt.Errorf("the request's body: %w", err)
 		}
 		defer func() { _ = opened.Close() }()
-		file = opened
+		stdin.File = opened
 	}
-	source := stdio.NewReader(file)
 	if before != nil && p.isStdin(name) {
-		stdin := &stdio.InheritedStdin{File: file}
 		if stdin.Continue(*before) != nil { // the only error is stdio.ErrRead
 			return nil, text.WithHint(errBodyRead, "--fresh sends what is left")
 		}
 		t.Options.Source = stdin.KeptSource()
-		var err error
-		if source, err = stdin.Reader(); err != nil {
-			return nil, fmt.Errorf("stdin: %w", err)
-		}
+	}
+	source, err := stdin.Reader()
+	if err != nil {
+		return nil, err
 	}
 	body, err := p.readMost(source, most)
 	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
+	}
+	if body.Size() < most { // of more, which is refused, a loop keeps the rest
+		source.Settle()
 	}
 	t.BeginNow(time.Now())
 	return body, nil

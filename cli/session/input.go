@@ -203,7 +203,7 @@ func (w *Wrapper) input(p *Host, journal *Journal, t *task.Task, before *task.So
 	case t.Options.Stdin == task.StdinNull:
 		return nil, nil
 	}
-	stdin := &stdio.InheritedStdin{File: p.Stdin}
+	stdin := &stdio.InheritedStdin{File: p.Stdin, Rest: p.takesRest}
 	source, replay := stdin.Source(), t.Options.Stdin == task.StdinReplay
 	switch {
 	case replay:

@@ -59,6 +59,17 @@ type nameResult struct {
 	waited      bool         // for another run of the name
 }
 
+// sourceBefore returns the stdin of the task that the new one takes the place of; nil for none.
+func (r nameResult) sourceBefore(fresh bool) *task.Source {
+	switch {
+	case r.interrupted != nil:
+		return &r.interrupted.Options.Source
+	case r.discarded != nil && !fresh: // it cannot go on
+		return &r.discarded.Options.Source
+	}
+	return r.before
+}
+
 // acquire makes this process the one that may start a task of the name. Where another process runs one, the flags say
 // whether to wait for its end, at most until the deadline.
 func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *task.Task,

@@ -26,6 +26,7 @@ type Host struct {
 	stop       context.CancelCauseFunc // ends stopped
 	hurried    context.Context         // ends with the second signal that asks to stop, once Listen was called
 	signals    <-chan os.Signal        // of Listen, once it was called
+	takesRest  bool                    // --fresh: what an earlier line has left of stdin is wanted
 	inputEnded time.Time               // when readInput came to the end of what a process wrote; zero: none wrote it
 	writerGone func() time.Time        // when stdin lost its last writer; nil: nobody has looked
 }

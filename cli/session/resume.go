@@ -17,7 +17,6 @@ import (
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/files"
-	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
@@ -240,7 +239,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 			sayInput(lines, "its stdin was not kept to the end: reads this one's", before.Source.Pipe || t.Target != nil)
 		}
 	case how.ownStdin && t.KeepsInput() && err == nil && !t.EndsByCrash():
-		sayInput(lines, "reads the stdin that was kept for it, not this one's", p.hasOtherInput(t, journal, how.Body))
+		sayInput(lines, "reads the stdin that was kept for it, not this one's", p.hasOtherInput(t))
 	}
 	if err == nil && t.Options.Stdin != before.Stdin { // a resume that refuses changes nothing
 		look := &runner.Runner{Survivors: p.newSurvivors(how.SurvivorFlags, journal)}
@@ -270,16 +269,21 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	return run, nil
 }
 
-// hasOtherInput reports whether this process's stdin is lost where the input that was kept for a task is read instead.
-func (p *Host) hasOtherInput(t *task.Task, journal *Journal, body *spool.Spool) bool {
-	if t.Target != nil {
-		if body == nil || body.Size() == 0 { // nil: an earlier line has read what this one was given
-			return false
-		}
-		same, err := journal.keeps(t, body)
-		return err != nil || !same
+// deferred reports whether a task still waits for longer than a server may have a process wait.
+func deferred(t *task.Task, now time.Time) bool {
+	if t.Reason != task.ReasonDeferred {
+		return false
 	}
+	most := t.Target.MaxServerDelay()
+	return most > 0 && t.NextAttemptAt.Sub(now) > most
+}
+
+// hasOtherInput reports whether this process's stdin is lost where the input that was kept for a task is read instead.
+func (p *Host) hasOtherInput(t *task.Task) bool {
 	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
+	if t.Target != nil && own.Inode == t.Options.Source.Inode { // it has read that to its end
+		return false
+	}
 	return own.Pipe || own.Path != "" && own != t.Options.Source
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -19,8 +20,10 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
+	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state/lock"
@@ -55,7 +58,7 @@ type Work interface {
 	Check(p *Host) error
 	// Fill gives a new task what to execute, and how.
 	Fill(p *Host, t *task.Task) error
-	// Read reads what can be read only once, when the task's name is this process's: see Host.ReadBody.
+	// Read reads a body that can be read only once, when no other process has the task's name any more: see Host.ReadBody.
 	Read(p *Host, t *task.Task, before *task.Source) error
 	// ExecOptions are what this process gives to the execution.
 	ExecOptions() ExecOptions
@@ -117,6 +120,9 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 		lines.Warn(err)
 	}
 	DieOf(result.DeathSignal())
+	if result.ExitCode() == 0 {
+		stdio.GiveBack(p.Stdin)
+	}
 	w.notFound = result.Outcome.Error == task.ErrorNotFound
 	return result.ExitCode(), nil
 }
@@ -132,6 +138,7 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err := w.checkName(p.Typed); err != nil {
 		return nil, err
 	}
+	p.takesRest = w.Fresh
 	policy, err := w.choice.Resolve(created)
 	if err != nil && (w.choice.Settled || !mayKnow(p, w.State)) {
 		return nil, err
@@ -233,19 +240,22 @@ func captureFor(kind task.Kind, asked task.CaptureMode, policy *task.Policy) tas
 // runNamed runs the task, or an interrupted one of its name, and returns that; nil where there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
-	var bodyRead error
-	for read := false; ; read = true {
-		found, err := w.acquire(ctx, p, journal, tk, lines)
+	var found nameResult
+	read := sync.OnceValues(func() (*spool.Spool, error) {
+		err := w.work.Read(p, tk, found.sourceBefore(w.Fresh))
+		return w.work.ExecOptions().Body, err
+	})
+	for {
+		var err error
+		found, err = w.acquire(ctx, p, journal, tk, lines)
 		if err != nil || found.done {
 			return runner.Result{}, nil, err
 		}
-		if !read {
-			if bodyRead, err = w.readBody(p, journal, tk, found); err != nil {
-				return runner.Result{}, nil, err
-			}
+		if err := w.compareCall(journal, tk, found.interrupted, read); err != nil {
+			return runner.Result{}, nil, err
 		}
 		options := w.work.ExecOptions()
-		options.before, options.bodyRead = found.before, bodyRead
+		options.before, options.read = found.before, read
 		if earlier := found.interrupted; earlier != nil {
 			parent := unfinished(ctx, journal.Journal, tk.Parent) // it is a part of what runs it now, and ends with that
 			if earlier.Parent != parent && !isWithin(ctx, journal.Journal, parent, earlier.ID) {
@@ -306,15 +316,6 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 
 // errDone says that nothing is left to do, which has been said.
 var errDone = errors.New("nothing is left to do")
-
-// deferred reports whether a task still waits for longer than a server may have a process wait.
-func deferred(t *task.Task, now time.Time) bool {
-	if t.Reason != task.ReasonDeferred {
-		return false
-	}
-	most := t.Target.MaxServerDelay()
-	return most > 0 && t.NextAttemptAt.Sub(now) > most
-}
 
 // start runs a new task, when nothing of the earlier tasks of its name runs any more. Where it cannot begin at once it
 // is stored before, so that a resume takes it up. Where another run took time, its budget begins then; a deadline does

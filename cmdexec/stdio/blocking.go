@@ -45,19 +45,37 @@ type Reader struct {
 	messages bool  // it is a socket that keeps messages apart
 	own      bool  // it reads a file at an offset of its own, and leaves that of the file to others
 	at       int64 // that offset
+	taken    bool  // it has read something, and has taken the stream
 }
 
 // NewReader returns a reader that moves the offset of a file.
 func NewReader(f *os.File) *Reader { return &Reader{File: f, messages: hasMessages(f)} }
 
 // Read implements io.Reader.
-func (r *Reader) Read(p []byte) (int, error) {
+func (r *Reader) Read(p []byte) (n int, err error) {
 	switch {
+	case r.own:
+		return r.readAt(p)
 	case r.messages:
-		return receive(r.File, p)
-	case !r.own:
-		return Blocking{r.File}.Read(p)
+		n, err = receive(r.File, p)
+	default:
+		n, err = Blocking{r.File}.Read(p)
 	}
+	if n > 0 && !r.taken && kindOf(r.File) == kindStream {
+		r.taken = true
+		setTaken(r.File, true)
+	}
+	return n, err
+}
+
+// Settle moves the offset of a file to where it was read to, unless it is there.
+func (r *Reader) Settle() {
+	if at, err := r.File.Seek(0, io.SeekCurrent); r.own && err == nil && at < r.at {
+		_, _ = r.File.Seek(r.at, io.SeekStart)
+	}
+}
+
+func (r *Reader) readAt(p []byte) (int, error) {
 	n, err := r.File.ReadAt(p, r.at)
 	r.at += int64(n)
 	if n > 0 {

@@ -266,17 +266,28 @@ func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 	}}, nil
 }
 
+// ErrTaken says that a retry has read from a stream to keep that, and that its run has not succeeded.
+var ErrTaken = errors.New("an earlier retry has read from this pipe, and did not succeed: what is left is a part" +
+	"\nhint: run the whole pipeline again; cat | retry … takes what is left")
+
 // Reader returns what reads the first attempt's stdin. If that is a file, its own offset does not move, so that another
-// reader of it, such as a loop around retry, misses nothing: also where this user may not open it again.
+// reader of it, such as a loop around retry, misses nothing: also where this user may not open it again. Of a stream
+// that is taken nothing is read, unless Rest says so.
 func (s *InheritedStdin) Reader() (*Reader, error) {
 	r := NewReader(s.File)
-	if s.kind() != kindFile {
+	switch {
+	case s.kind() == kindStream && !s.Rest && isTaken(s.File):
+		return nil, ErrTaken
+	case s.kind() != kindFile:
 		return r, nil
 	}
 	at, err := s.begin()
 	r.own, r.at = true, at
 	return r, err
 }
+
+// GiveBack ends that a stream is taken: what has read it has succeeded.
+func GiveBack(f *os.File) { setTaken(f, false) }
 
 // begin returns the offset of a file at which the next attempt begins to read.
 func (s *InheritedStdin) begin() (int64, error) {

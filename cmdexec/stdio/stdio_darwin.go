@@ -16,6 +16,11 @@ const (
 // reopen is not possible: a file opened through /dev/fd shares the offset.
 func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }
 
+// setTaken does nothing: the system keeps no note with an open stream.
+func setTaken(*os.File, bool) {}
+
+func isTaken(*os.File) bool { return false }
+
 // isLocked is false: a file cannot be opened again anyway.
 func isLocked(*os.File) bool { return false }
 

@@ -33,6 +33,28 @@ func openAgain(f *os.File) (*os.File, error) {
 
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
+// takenSignal says that a stream is taken. It is the signal that the kernel would send of it if somebody had asked for
+// signals, which nobody does of a stdin. It belongs to the open stream, whatever descriptor leads there, and ends with
+// that: so it holds for lines without a name or a journal, too.
+const takenSignal = 62
+
+// setTaken notes that a retry has read from a stream, or no longer. Where that cannot be noted, the next one is not
+// refused.
+func setTaken(f *os.File, taken bool) {
+	from, to := takenSignal, 0
+	if taken {
+		from, to = to, from
+	}
+	if signal, err := unix.FcntlInt(f.Fd(), unix.F_GETSIG, 0); err == nil && signal == from {
+		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETSIG, to)
+	}
+}
+
+func isTaken(f *os.File) bool {
+	signal, err := unix.FcntlInt(f.Fd(), unix.F_GETSIG, 0)
+	return err == nil && signal == takenSignal
+}
+
 // isLocked reports whether a lock was taken through the file, with flock for example.
 func isLocked(f *os.File) bool {
 	info, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))

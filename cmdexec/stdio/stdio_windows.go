@@ -51,6 +51,11 @@ func isNonblocking(*os.File) bool { return false }
 
 func setBlocking(*os.File) {}
 
+// setTaken does nothing: the system keeps no note with an open stream.
+func setTaken(*os.File, bool) {}
+
+func isTaken(*os.File) bool { return false }
+
 // isLocked is false: a file cannot be opened again anyway.
 func isLocked(*os.File) bool { return false }
 
