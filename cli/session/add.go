@@ -110,7 +110,7 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stdio.GiveBack(p.Stdin)
+	stdio.GiveBack()
 	_, err = fmt.Fprintln(p.Stdout, id)
 	if workers, failed := queue.ListWorkers(ctx); failed == nil && len(workers) == 0 && term.IsTerminal(int(p.Stderr.Fd())) {
 		lines.Say("no worker runs: retry worker")

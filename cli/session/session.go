@@ -121,7 +121,7 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	}
 	DieOf(result.DeathSignal())
 	if result.ExitCode() == 0 {
-		stdio.GiveBack(p.Stdin)
+		stdio.GiveBack()
 	}
 	w.notFound = result.Outcome.Error == task.ErrorNotFound
 	return result.ExitCode(), nil

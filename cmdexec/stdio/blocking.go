@@ -63,6 +63,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	}
 	if n > 0 && !r.taken && kindOf(r.File) == kindStream {
 		r.taken = true
+		takenHere.Store(r.File)
 		setTaken(r.File, true)
 	}
 	return n, err

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/10f93571/retry/internal/spool"
@@ -286,8 +287,15 @@ func (s *InheritedStdin) Reader() (*Reader, error) {
 	return r, err
 }
 
-// GiveBack ends that a stream is taken: what has read it has succeeded.
-func GiveBack(f *os.File) { setTaken(f, false) }
+// takenHere is the stream that this process has taken; nil for none.
+var takenHere atomic.Pointer[os.File]
+
+// GiveBack ends that a stream is taken which this process has read: its run has succeeded.
+func GiveBack() {
+	if f := takenHere.Load(); f != nil {
+		setTaken(f, false)
+	}
+}
 
 // begin returns the offset of a file at which the next attempt begins to read.
 func (s *InheritedStdin) begin() (int64, error) {

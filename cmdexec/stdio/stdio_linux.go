@@ -38,14 +38,16 @@ func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) 
 // that: so it holds for lines without a name or a journal, too.
 const takenSignal = 62
 
-// setTaken notes that a retry has read from a stream, or no longer. Where that cannot be noted, the next one is not
-// refused.
+// setTaken notes that a retry has read from a stream, or no longer. Where that cannot be noted, as where somebody has
+// asked for signals, the next one is not refused.
 func setTaken(f *os.File, taken bool) {
 	from, to := takenSignal, 0
 	if taken {
 		from, to = to, from
 	}
-	if signal, err := unix.FcntlInt(f.Fd(), unix.F_GETSIG, 0); err == nil && signal == from {
+	mode, err := unix.FcntlInt(f.Fd(), unix.F_GETFL, 0)
+	signal, err2 := unix.FcntlInt(f.Fd(), unix.F_GETSIG, 0)
+	if err == nil && err2 == nil && mode&unix.O_ASYNC == 0 && signal == from {
 		_, _ = unix.FcntlInt(f.Fd(), unix.F_SETSIG, to)
 	}
 }
