@@ -14,7 +14,6 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
@@ -110,7 +109,7 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	stdio.GiveBack()
+	p.settleInput()
 	_, err = fmt.Fprintln(p.Stdout, id)
 	if workers, failed := queue.ListWorkers(ctx); failed == nil && len(workers) == 0 && term.IsTerminal(int(p.Stderr.Fd())) {
 		lines.Say("no worker runs: retry worker")

@@ -204,9 +204,7 @@ func (p *Host) ReadBody(name string, most int64, t *task.Task, before *task.Sour
 	if err != nil {
 		return nil, fmt.Errorf("read the request's body: %w", err)
 	}
-	if body.Size() < most { // of more, which is refused, a loop keeps the rest
-		source.Settle()
-	}
+	p.body = source
 	t.BeginNow(time.Now())
 	return body, nil
 }

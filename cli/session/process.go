@@ -26,6 +26,7 @@ type Host struct {
 	stop       context.CancelCauseFunc // ends stopped
 	hurried    context.Context         // ends with the second signal that asks to stop, once Listen was called
 	signals    <-chan os.Signal        // of Listen, once it was called
+	body       *stdio.Reader           // what a body was read from; nil: none was
 	takesRest  bool                    // --fresh: what an earlier line has left of stdin is wanted
 	inputEnded time.Time               // when readInput came to the end of what a process wrote; zero: none wrote it
 	writerGone func() time.Time        // when stdin lost its last writer; nil: nobody has looked
@@ -40,6 +41,29 @@ func (p *Host) NoteWriter(toItsEnd bool) {
 	}
 	if isStream || toItsEnd {
 		proc.NoteSignals(toItsEnd)
+	}
+}
+
+// settleInput leaves stdin to the next line once this one has succeeded: a pipe is free again, and a file whose content
+// was sent is at the end of that.
+func (p *Host) settleInput() {
+	stdio.GiveBack()
+	if p.body != nil {
+		p.body.Settle()
+	}
+}
+
+// dieOfSignals has a signal that asks to stop end this process, as before Listen was called, until done is closed.
+func dieOfSignals(signals <-chan os.Signal, done <-chan struct{}) {
+	for {
+		select {
+		case <-done:
+			return
+		case sig := <-signals:
+			if task.Stops(sig) {
+				DieOf(sig)
+			}
+		}
 	}
 }
 

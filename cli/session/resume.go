@@ -281,8 +281,9 @@ func deferred(t *task.Task, now time.Time) bool {
 // hasOtherInput reports whether this process's stdin is lost where the input that was kept for a task is read instead.
 func (p *Host) hasOtherInput(t *task.Task) bool {
 	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
-	if t.Target != nil && own.Inode == t.Options.Source.Inode { // it has read that to its end
-		return false
+	if t.Target != nil { // it has read that to its end
+		own.Offset = t.Options.Source.Offset
+		return own != (task.Source{}) && !own.Terminal && own != t.Options.Source
 	}
 	return own.Pipe || own.Path != "" && own != t.Options.Source
 }

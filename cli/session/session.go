@@ -20,7 +20,6 @@ import (
 	"github.com/10f93571/retry/cli/policies"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
-	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
 	"github.com/10f93571/retry/internal/spool"
@@ -121,7 +120,7 @@ func (w *Wrapper) Wrap(p *Host, work Work, asJSON bool) (int, error) {
 	}
 	DieOf(result.DeathSignal())
 	if result.ExitCode() == 0 {
-		stdio.GiveBack()
+		p.settleInput()
 	}
 	w.notFound = result.Outcome.Error == task.ErrorNotFound
 	return result.ExitCode(), nil
@@ -242,6 +241,9 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 	lines render.Observer) (runner.Result, *task.Task, error) {
 	var found nameResult
 	read := sync.OnceValues(func() (*spool.Spool, error) {
+		done := make(chan struct{})
+		defer close(done)
+		go dieOfSignals(p.signals, done)
 		err := w.work.Read(p, tk, found.sourceBefore(w.Fresh))
 		return w.work.ExecOptions().Body, err
 	})

@@ -61,7 +61,7 @@ func (r *Reader) Read(p []byte) (n int, err error) {
 	default:
 		n, err = Blocking{r.File}.Read(p)
 	}
-	if n > 0 && !r.taken && kindOf(r.File) == kindStream {
+	if n > 0 && !r.taken && !r.messages && kindOf(r.File) == kindStream { // of messages each is whole
 		r.taken = true
 		takenHere.Store(r.File)
 		setTaken(r.File, true)

@@ -268,7 +268,7 @@ func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 }
 
 // ErrTaken says that a retry has read from a stream to keep that, and that its run has not succeeded.
-var ErrTaken = errors.New("an earlier retry has read from this pipe, and did not succeed: what is left is a part" +
+var ErrTaken = errors.New("an earlier retry has read from this pipe, and has not succeeded: what is left is a part" +
 	"\nhint: run the whole pipeline again; cat | retry … takes what is left")
 
 // Reader returns what reads the first attempt's stdin. If that is a file, its own offset does not move, so that another
