@@ -51,8 +51,8 @@ func (p *Host) outer() outerAttempt {
 	return outerAttempt{p.Getenv(cmdexec.EnvTaskID), p.Getenv(cmdexec.EnvAttempt)}
 }
 
-// outerWasCancelled reports whether the attempt that this process runs in was cancelled, and its task requeued since the
-// process began: the next attempt makes anew what is nested in it.
+// outerWasCancelled reports whether the attempt that this process runs in was cancelled, and its task requeued since
+// the process began: the next attempt makes anew what is nested in it.
 func (g *Journal) outerWasCancelled(ctx context.Context, t *task.Task) bool {
 	if t.Parent != g.outer.id {
 		return false

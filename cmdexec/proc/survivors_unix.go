@@ -309,8 +309,8 @@ func (k token) visible(noted bool) error {
 	return errEnded // the machine has been booted anew
 }
 
-// ofAnotherSystem reports whether another boot is that of a container, or of the machine around this one. Without any, a
-// system whose machine-id is new in each boot, as a live one's, is the same.
+// ofAnotherSystem reports whether another boot is that of a container, or of the machine around this one. Without any,
+// a system whose machine-id is new in each boot, as a live one's, is the same.
 func (k token) ofAnotherSystem(here string) bool {
 	contained := !strings.Contains(k.Machine, firstNamespace) || !strings.Contains(here, firstNamespace)
 	return contained && k.System != "" && system() != "" && k.System != system()
