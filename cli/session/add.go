@@ -250,7 +250,7 @@ func (w *Wrapper) enqueue(ctx context.Context, p *Host, queue *sqlite.Queue, t *
 		if err != nil {
 			return nil, err
 		}
-		input, err := w.input(p, journal, t, w.sourceBefore(latest, t))
+		input, err := w.input(p, journal, t, w.cutOffSource(latest, t))
 		time.Sleep(time.Until(p.inputEnded.Add(endsTogether))) // what ends the writer may end this process, too
 		if err == nil {
 			err = p.awaitWriter(journal)

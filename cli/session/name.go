@@ -84,7 +84,7 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 		if err == nil && !found.done {
 			var latest *task.Task
 			found.cutOff, latest, err = cutOffRuns(ctx, journal.Journal, t)
-			found.before = w.sourceBefore(latest, t)
+			found.before = w.cutOffSource(latest, t)
 		}
 		switch d := found.discarded; {
 		case d == nil || d.Queue != task.QueueWorker:
@@ -125,8 +125,8 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 	}
 }
 
-// sourceBefore returns the stdin of the latest task of the name, where that was cut off; nil for none.
-func (w *Wrapper) sourceBefore(latest, t *task.Task) *task.Source {
+// cutOffSource returns the stdin of the latest task of the name, where that was cut off; nil for none.
+func (w *Wrapper) cutOffSource(latest, t *task.Task) *task.Source {
 	if latest == nil || !latest.EndedCutOff() || !sameWork(latest, t) || w.Fresh {
 		return nil
 	}

@@ -281,7 +281,7 @@ func deferred(t *task.Task, now time.Time) bool {
 // hasOtherInput reports whether this process's stdin is lost where the input that was kept for a task is read instead.
 func (p *Host) hasOtherInput(t *task.Task) bool {
 	own := (&stdio.InheritedStdin{File: p.Stdin}).Source()
-	if t.Target != nil { // it has read that to its end
+	if t.Target != nil { // its run may have moved the offset of the same file
 		own.Offset = t.Options.Source.Offset
 		return own != (task.Source{}) && !own.Terminal && own != t.Options.Source
 	}
