@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
@@ -272,4 +273,22 @@ func TestPollBesideSignals(t *testing.T) {
 			t.Fatalf("look %d: got %d, %v, want nothing", i, happened, err)
 		}
 	}
+}
+
+// Whoever asks for the signals of a stream that retry has read from gets the usual one.
+func TestTakenStreamSendsTheUsualSignal(t *testing.T) {
+	events := make(chan os.Signal, 1)
+	signal.Notify(events, unix.SIGIO)
+	defer signal.Stop(events)
+	read, write := pipe(t)
+	setTaken(read, true)
+	if !isTaken(read) {
+		t.Fatal("the stream is not taken")
+	}
+	for _, set := range [][2]int{{unix.F_SETOWN, os.Getpid()}, {unix.F_SETFL, unix.O_ASYNC}} {
+		_, err := unix.FcntlInt(read.Fd(), set[0], set[1])
+		testkit.Must(t, err)
+	}
+	send(t, write, "x")
+	testkit.Eventually(t, "the signal comes", func() bool { return len(events) > 0 })
 }
