@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -91,6 +92,9 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 		return 0, errors.New("this directory was removed, or cannot be read: no worker can run the command in it" +
 			"\nhint: cd to one that is there")
 	}
+	if path := namedPipe(tk.Command); strings.Contains(path, "/fd/") { // a FIFO in a directory may be filled later
+		return 0, fmt.Errorf("%s is a pipe of this shell, which the worker does not have"+hintForPipe, text.Escape(path))
+	}
 	tk.Parent = "" // for the same reason
 	ctx := context.Background()
 	queue, err := OpenQueue(ctx, p, w.State)
@@ -109,12 +113,30 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if _, failed := fmt.Fprintln(p.Stdout, id); failed != nil {
+		if err := takeBack(ctx, queue, tk, id, failed, lines); err != nil {
+			return 0, err
+		}
+	}
 	p.settleInput()
-	_, err = fmt.Fprintln(p.Stdout, id)
 	if workers, failed := queue.ListWorkers(ctx); failed == nil && len(workers) == 0 && term.IsTerminal(int(p.Stderr.Fd())) {
 		lines.Say("no worker runs: retry worker")
 	}
-	return 0, err
+	return 0, nil
+}
+
+// takeBack cancels a task whose id could not be passed on, lest who adds it again has two. Where it is not new, or has
+// begun, it stays, and a warning tells its id.
+func takeBack(ctx context.Context, queue *sqlite.Queue, t *task.Task, id string, why error,
+	lines render.Observer) error {
+	now, err := queue.Find(ctx, id)
+	if err == nil && id == t.ID && now.Status == task.Pending && now.AttemptCount == 0 {
+		if _, err := queue.Cancel(ctx, now.Number, time.Now()); err == nil {
+			return fmt.Errorf("nothing is added: the id: %w", why)
+		}
+	}
+	lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("the id, %s, could not be passed on: %w", id, why)})
+	return nil
 }
 
 // dueTime returns when a task begins.

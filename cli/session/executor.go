@@ -71,7 +71,7 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 		tail = task.ConditionTail // conditions look at more than is kept, and of a secret the end alone might be kept
 	}
 	commands := p.commands(t, o)
-	commands.Stdin = &argumentPipes{Stdin: stdin, command: t.Command, warn: lines.Warn}
+	commands.Stdin = &argumentPipes{Stdin: stdin, task: t, warn: lines.Warn}
 	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
 		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary, BeforeFlush: lines.Clear,
@@ -267,6 +267,11 @@ func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOpt
 			return errors.New(what + ", and nobody knows how much of it was read" + hint)
 		} else if err != nil {
 			return fmt.Errorf("stdin: %w", err)
+		}
+		now := stdin.Source()
+		if o.ownStdin && now.Inode == before.Inode && now.Offset < before.Offset {
+			g.warn(runner.Loss{New: true, Err: fmt.Errorf("stdin is at byte %d, and %s had begun to read it at %d: "+
+				"it reads from here\nhint: retry resume %[2]s reads from there", now.Offset, render.ShortID(t.ID), before.Offset)})
 		}
 	}
 	if !g.absent() {

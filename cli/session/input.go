@@ -249,24 +249,27 @@ func (w *Wrapper) input(p *Host, journal *Journal, t *task.Task, before *task.So
 }
 
 // argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What
-// one attempt reads from such a pipe, the next one cannot: it warns before the second.
+// one attempt reads from such a pipe, the next one cannot: it warns before the second, whoever has made the first.
 type argumentPipes struct {
 	stdio.Stdin
-	command []string
-	warn    func(error)
-	opened  int // times
+	task   *task.Task
+	warn   func(error)
+	warned bool
 }
 
 // Open implements stdio.Stdin.
 func (a *argumentPipes) Open() (*stdio.Input, error) {
-	if a.opened++; a.opened == 2 {
-		if path := namedPipe(a.command); path != "" {
-			a.warn(runner.Loss{New: true, Err: fmt.Errorf("what the first attempt has read from %s cannot be read again"+
-				"\nhint: give the command a file instead of a pipe; or use stdin, and --stdin replay", text.Escape(path))})
+	if a.task.AttemptCount > 1 && !a.warned {
+		a.warned = true
+		if path := namedPipe(a.task.Command); path != "" {
+			a.warn(runner.Loss{New: true, Err: fmt.Errorf("what an earlier attempt has read from %s cannot be read again"+
+				hintForPipe, text.Escape(path))})
 		}
 	}
 	return a.Stdin.Open()
 }
+
+const hintForPipe = "\nhint: give the command a file instead of a pipe; or use stdin, and --stdin replay"
 
 // namedPipe returns a pipe that an argument names, alone or after = or @; "" for none.
 func namedPipe(command []string) string {

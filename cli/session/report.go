@@ -55,7 +55,7 @@ func (r *reporter) Ended(t *task.Task, a task.Attempt) {
 func (r *reporter) Finished(t *task.Task, result runner.Result) {
 	r.Observer.Finished(t, result)
 	if err := r.write(t); err != nil {
-		r.Warn(fmt.Errorf("write the report: %w", err))
+		r.Warn(runner.Loss{Err: fmt.Errorf("write the report: %w", err), New: true})
 	}
 }
 
