@@ -212,9 +212,10 @@ func (w *Worker) end(j *job) {
 	}
 }
 
-// stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime does.
-// What such a signal has ended is cut off, and no failure. So is a failure that leaves a part of its group running: a
-// script may catch the signal, and what it runs ignore it.
+// stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime and a
+// service manager do. What such a signal has ended is cut off, and no failure. So is a command that fails within the
+// time that it would have after a signal, or that leaves a part of its group running: a script may catch the signal,
+// and what it runs ignore it.
 type stoppable struct {
 	runner.Executor
 	worker *Worker
@@ -227,15 +228,31 @@ func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		return task.Outcome{Exit: task.ExitInternal, Message: "not sent: another worker may have it", Stop: syscall.SIGTERM}
 	}
 	o := s.Executor.Execute(ctx, t, c)
-	if o.Stop != nil || !s.worker.told.Load() {
+	told := s.worker.told.Load()
+	if o.Stop != nil || told == nil {
 		return o
 	}
-	if sig := syscall.Signal(o.Exit - task.ExitSignalBase); task.Stops(sig) {
+	switch sig := syscall.Signal(o.Exit - task.ExitSignalBase); {
+	case task.Stops(sig):
 		o.Stop = sig
-	} else if o.GroupLeft {
+	case o.GroupLeft, t.Target == nil && o.Exit != 0 && o.Error == task.ErrorNone &&
+		time.Since(*told) <= t.Policy.KillAfter:
 		o.Stop = syscall.SIGTERM
 	}
 	return o
+}
+
+// lateStop waits a moment for a signal that stops the worker, too, after the command that has just failed.
+func (w *Worker) lateStop(j *job) {
+	if w.LateStop == nil || w.told.Load() != nil { // then stoppable has decided
+		return
+	}
+	w.LateStop()
+	select {
+	case <-w.stop:
+		j.stop()
+	default:
+	}
 }
 
 // leftPause is how long a task that waits for what it has left running is left alone at first, and leftMost at last:
@@ -318,6 +335,6 @@ func (w *Worker) open(ctx context.Context, j *job) (r *runner.Runner, done func(
 	}
 	return &runner.Runner{
 		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w}, Hooks: e.Hooks, Observer: e.Observer,
-		Signals: j.signals, Random: w.Random,
+		Signals: j.signals, Random: w.Random, LateStop: func() { w.lateStop(j) },
 	}, e.Close
 }

@@ -279,27 +279,50 @@ func TestWhatIsLeftIsWaitedFor(t *testing.T) {
 	})
 }
 
-// A signal that stops the worker and its commands together cuts them off: no failure, and no attempt used up.
+// A signal that stops the worker and its commands together cuts them off: no failure, and no attempt used up. A command
+// that fails later does so by itself, and so does a request.
 func TestSignalToWorkerAndCommandsIsNoFailure(t *testing.T) {
-	for _, outcome := range []task.Outcome{{Exit: 143, Signal: "SIGTERM"}, {Exit: 1, GroupLeft: true}} {
+	const killAfter = 5 * time.Second
+	for _, c := range []struct {
+		outcome task.Outcome
+		later   time.Duration // than the worker is told to stop
+		request bool
+		counted int
+	}{
+		{task.Outcome{Exit: 143, Signal: "SIGTERM"}, time.Millisecond, true, 0},
+		{task.Outcome{Exit: 1, GroupLeft: true}, 2 * killAfter, false, 0},
+		{task.Outcome{Exit: 1}, time.Millisecond, false, 0},
+		{task.Outcome{Exit: 1}, -time.Millisecond, false, 0}, // the command was told first
+		{task.Outcome{Exit: 1}, killAfter + time.Second, false, 1},
+		{task.Outcome{Exit: 22}, time.Millisecond, true, 1},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory(t)
-			m.add(false, hosts(1, "host")...)
-			stop, cancelStop := context.WithCancel(context.Background())
-			dies := func(context.Context, *task.Task, runner.Call) task.Outcome {
-				<-stop.Done()
-				time.Sleep(time.Millisecond)
-				return outcome
+			added := hosts(1, "host")
+			added[0].Policy.Attempts, added[0].Policy.KillAfter = 1, killAfter
+			if !c.request {
+				added[0].Kind, added[0].Target, added[0].Command = task.KindCommand, nil, []string{"false"}
 			}
-			w := New(Config{Queue: m, Random: rand.Float64, Open: func(*task.Task) (*Execution, error) {
-				return &Execution{Executor: execute(dies)}, nil
-			}})
+			m.add(false, added...)
+			stop, cancelStop := context.WithCancel(context.Background())
 			time.AfterFunc(time.Second, cancelStop)
+			dies := func(context.Context, *task.Task, runner.Call) task.Outcome {
+				time.Sleep(time.Second + c.later)
+				return c.outcome
+			}
+			w := New(Config{
+				Queue: m, Random: rand.Float64, Grace: time.Minute, LateStop: func() { time.Sleep(5 * time.Millisecond) },
+				Open: func(*task.Task) (*Execution, error) { return &Execution{Executor: execute(dies)}, nil },
+			})
 			if err := w.Run(stop, context.Background()); err != nil {
 				t.Error(err)
 			}
-			if got := m.tasks[1]; got.Status != task.Pending || got.History.Counted != 0 {
-				t.Errorf("got %s, %d attempts used up; want it pending, none", got.Status, got.History.Counted)
+			want := task.Pending
+			if c.counted > 0 {
+				want = task.Exhausted
+			}
+			if got := m.tasks[1]; got.Status != want || got.History.Counted != c.counted {
+				t.Errorf("%+v: got %s, %d attempts used up; want %s, %d", c, got.Status, got.History.Counted, want, c.counted)
 			}
 		})
 	}

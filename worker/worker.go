@@ -32,6 +32,7 @@ type Config struct {
 	Commands    int                                    // of them commands
 	Visibility  time.Duration                          // how long a worker that does not renew keeps its attempts
 	Grace       time.Duration                          // how long attempts may go on after Run was told to stop
+	LateStop    func()                                 // as in runner.Runner; may be nil
 	Drain       Drain
 }
 
@@ -86,7 +87,8 @@ type Worker struct {
 	answers    chan func()
 	again      time.Time // a failed store is not asked before
 	held       map[int64]*held
-	told       atomic.Bool // to stop
+	stop       <-chan struct{}           // closed by who asks to stop
+	told       atomic.Pointer[time.Time] // when that was; nil: nobody has
 	renewed    atomic.Int64
 	failed     atomic.Int64 // tasks that ended without success
 	settling   atomic.Int64 // attempts that have given their slot back, and whose outcome is not written yet
@@ -145,7 +147,8 @@ func (w *Worker) Alive() bool {
 func (w *Worker) Run(stop, kill context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
 	defer cancel()
-	context.AfterFunc(stop, func() { w.told.Store(true) })
+	w.stop = stop.Done()
+	context.AfterFunc(stop, func() { w.told.Store(new(time.Now())) })
 	changes := w.Queue.Changes(ctx)
 	var err error
 	w.number, err = w.Queue.Register(ctx, state.Worker{Name: w.Name, Concurrency: w.Concurrency, Visibility: w.Visibility})

@@ -226,7 +226,7 @@ func (c *Carrier) WorkerConfig(f *flags.WorkerFlags) worker.Config {
 		Queue: c.queue, Name: fmt.Sprintf("%s:%d", cmp.Or(name, "localhost"), os.Getpid()),
 		Open: c.Open, Left: c.left, Random: rand.Float64,
 		Concurrency: int(f.Concurrency), PerHost: int(f.PerHost), Commands: cmp.Or(int(f.Commands), runtime.NumCPU()),
-		Visibility: worker.DefaultVisibility, Grace: worker.DefaultGrace,
+		Visibility: worker.DefaultVisibility, Grace: worker.DefaultGrace, LateStop: awaitStop,
 	}
 	config.FollowUp = server.NewDecoder(server.Config{
 		Queue: c.queue, EnvAllow: f.EnvAllow, Lookup: lookUpIn(c.host.Environ), Warn: c.lines.Warn,
