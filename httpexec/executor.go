@@ -236,8 +236,9 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 	}, nil
 }
 
-// inOnePiece is the size of a body that the system takes at once: nothing cuts it.
-const inOnePiece = 64 << 10
+// inOnePiece is the size of a body that is written together with its header: over HTTP/1 nothing cuts it. A larger one
+// may find little room: the socket of a server has as much as that says, and a stream of HTTP/2, too.
+const inOnePiece = 4 << 10
 
 func closeBody(r *http.Request) {
 	if r.Body != nil {

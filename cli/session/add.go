@@ -113,30 +113,15 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if _, failed := fmt.Fprintln(p.Stdout, id); failed != nil {
-		if err := takeBack(ctx, queue, tk, id, failed, lines); err != nil {
-			return 0, err
-		}
+	if _, failed := fmt.Fprintln(p.Stdout, id); failed != nil { // it is in the queue: nobody is to add it again
+		failed = fmt.Errorf("it is in the queue; its id, %s, could not be passed on: %w", id, failed)
+		lines.Warn(runner.Loss{Err: failed, New: true})
 	}
 	p.settleInput()
 	if workers, failed := queue.ListWorkers(ctx); failed == nil && len(workers) == 0 && term.IsTerminal(int(p.Stderr.Fd())) {
 		lines.Say("no worker runs: retry worker")
 	}
 	return 0, nil
-}
-
-// takeBack cancels a task whose id could not be passed on, lest who adds it again has two. Where it is not new, or has
-// begun, it stays, and a warning tells its id.
-func takeBack(ctx context.Context, queue *sqlite.Queue, t *task.Task, id string, why error,
-	lines render.Observer) error {
-	now, err := queue.Find(ctx, id)
-	if err == nil && id == t.ID && now.Status == task.Pending && now.AttemptCount == 0 {
-		if _, err := queue.Cancel(ctx, now.Number, time.Now()); err == nil {
-			return fmt.Errorf("nothing is added: the id: %w", why)
-		}
-	}
-	lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("the id, %s, could not be passed on: %w", id, why)})
-	return nil
 }
 
 // dueTime returns when a task begins.
