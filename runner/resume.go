@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -23,6 +24,8 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	}
 	sig, err := r.AwaitLeft(ctx, t)
 	switch {
+	case errors.Is(err, ErrBudgetEnd):
+		return r.Expire(ctx, t)
 	case err != nil:
 		return Result{}, err
 	case sig != nil || ctx.Err() != nil:
@@ -46,14 +49,23 @@ func (r *Runner) stopLeft(t *task.Task) {
 }
 
 // AwaitLeft waits for what was left by an earlier attempt of the task, and of the other runs of its name. It returns
-// the signal that ended the wait, or nil.
+// the signal that ended the wait, or nil, and ErrBudgetEnd where the budget has.
 func (r *Runner) AwaitLeft(ctx context.Context, t *task.Task) (sig os.Signal, err error) {
+	limited := ctx
+	if left := t.Policy.Budget; left > 0 {
+		if t.Policy.Deadline || t.AttemptCount > 0 { // else it begins after the wait, and this is as long at most
+			left = t.Policy.Left(t.History.Began, time.Now())
+		}
+		var cancel context.CancelFunc
+		limited, cancel = context.WithTimeoutCause(ctx, left, ErrBudgetEnd)
+		defer cancel()
+	}
 	for _, earlier := range r.Earlier {
-		if sig, err = r.AwaitSurvivors(ctx, earlier); sig != nil || err != nil || ctx.Err() != nil {
+		if sig, err = r.AwaitSurvivors(limited, earlier); sig != nil || err != nil || ctx.Err() != nil {
 			return sig, err
 		}
 	}
-	return r.AwaitSurvivors(ctx, t)
+	return r.AwaitSurvivors(limited, t)
 }
 
 // cancelNested ends what nested retry processes have left: all where they were stopped with their attempt, or the task
@@ -160,7 +172,12 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 			r.Survivors.Signal(t, by, syscall.SIGKILL)
 			kill = time.After(slowestLook) // for what was started while the others were killed
 		case <-ctx.Done():
-			return nil, nil
+			if !errors.Is(context.Cause(ctx), ErrBudgetEnd) {
+				return nil, nil
+			}
+			r.Observer.Warn(Loss{New: true, Err: fmt.Errorf("%s has left %s running all this time: nothing is run"+
+				"\nhint: --kill-orphans stops what is left", who, found)})
+			return nil, ErrBudgetEnd
 		case sig := <-r.Signals:
 			if task.Stops(sig) {
 				return sig, nil

@@ -420,11 +420,15 @@ func TestSurvivorsAreInsideTheDelay(t *testing.T) {
 	})
 }
 
-// If the survivors run until the budget has ended, no further attempt begins.
+// If the survivors run until the budget has ended, no further attempt begins, and nobody waits any more.
 func TestABudgetThatEndsWithSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{lasts: time.Hour}, func(p *task.Policy) { p.Budget = time.Minute })
+		begun := time.Now()
 		result, err := b.Resume(t.Context(), b.task)
+		if waited := time.Since(begun); waited > time.Minute {
+			t.Errorf("waited %v, want the minute of the budget at most", waited)
+		}
 		check(t, "error", err, nil)
 		check(t, "status", b.task.Status, task.Exhausted)
 		check(t, "reason", b.task.Reason, task.ReasonBudget)

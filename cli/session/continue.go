@@ -76,6 +76,14 @@ func (w *Wrapper) continuedOptions(kept task.Options, typed []string) task.Optio
 	return kept
 }
 
+// captureFor returns what is captured of a task: a command's output as far as its conditions look at it, too.
+func captureFor(kind task.Kind, asked task.CaptureMode, policy *task.Policy) task.CaptureMode {
+	if looks := policy.Captures(); looks != task.CaptureNone && kind == task.KindCommand {
+		return asked.And(looks)
+	}
+	return asked
+}
+
 // keptOver returns what was kept of an environment, with what a line that continues the task keeps of its own.
 func keptOver(kept, own []string) []string {
 	nameOf := func(variable string) string { // one that was not set is its name alone

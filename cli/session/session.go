@@ -228,14 +228,6 @@ func (w *Wrapper) optionsFor(t *task.Task) task.Options {
 	return options
 }
 
-// captureFor returns what is captured of a task: a command's output as far as its conditions look at it, too.
-func captureFor(kind task.Kind, asked task.CaptureMode, policy *task.Policy) task.CaptureMode {
-	if looks := policy.Captures(); looks != task.CaptureNone && kind == task.KindCommand {
-		return asked.And(looks)
-	}
-	return asked
-}
-
 // runNamed runs the task, or an interrupted one of its name, and returns that; nil where there was nothing to do.
 func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *task.Task,
 	lines render.Observer) (runner.Result, *task.Task, error) {
@@ -349,9 +341,13 @@ func (w *Wrapper) start(ctx context.Context, p *Host, journal *Journal, found na
 		}
 	}
 	if left {
-		if sig, err := run.AwaitLeft(ctx, t); err != nil {
+		sig, err := run.AwaitLeft(ctx, t)
+		switch {
+		case errors.Is(err, runner.ErrBudgetEnd):
+			return run.Expire(ctx, t)
+		case err != nil:
 			return runner.Result{}, fmt.Errorf("start %s: %w", text.Escape(t.Name), err)
-		} else if sig != nil {
+		case sig != nil:
 			return run.Stop(ctx, t, sig)
 		}
 		if err := w.askAgain(ctx, journal, t, lines); err != nil {
