@@ -174,7 +174,7 @@ func (e *Executor) HoldsOutput(t *task.Task) bool {
 
 // supervise waits for the end of a started process, passes signals on, and stops it when ctx ends.
 func (e *Executor) supervise(ctx context.Context, t *task.Task, p *proc.Process, c runner.Call) task.Outcome {
-	s := &supervisor{process: p, killAfter: t.Policy.KillAfter, signals: c.Signals}
+	s := &supervisor{process: p, killAfter: t.Policy.KillAfter, signals: c.Signals, terminal: e.Terminal}
 	s.secondStopKills = e.SecondStopKills
 	if began := time.Now(); began.Sub(e.ended) < e.TerminalDelay {
 		s.young = began.Add(e.TerminalDelay)
@@ -246,6 +246,7 @@ type supervisor struct {
 	secondStopKills time.Duration
 	signals         <-chan os.Signal
 	young           time.Time // until then it may have missed what a key on the terminal sent
+	terminal        bool      // there is one that may be closed
 
 	stop     os.Signal // the first signal that asked to stop
 	stopTime time.Time // when it came
@@ -296,9 +297,14 @@ func (s *supervisor) forward(sig os.Signal) {
 	s.noteStop(sig)
 }
 
+// noteStop takes TERM for the signal where it comes together with HUP, as from a service manager that stops a session:
+// nobody has closed the terminal.
 func (s *supervisor) noteStop(sig os.Signal) {
-	if s.stop == nil && task.Stops(sig) {
+	switch {
+	case s.stop == nil && task.Stops(sig):
 		s.stop, s.stopTime = sig, time.Now()
+	case s.terminal && s.stop == syscall.SIGHUP && sig == syscall.SIGTERM && time.Since(s.stopTime) < togetherDelay:
+		s.stop = sig
 	}
 }
 

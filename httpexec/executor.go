@@ -236,8 +236,8 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 	}, nil
 }
 
-// inOnePiece is the size of a body that is written together with its header: over HTTP/1 nothing cuts it. A larger one
-// may find little room: the socket of a server has as much as that says, and a stream of HTTP/2, too.
+// inOnePiece is the size of a body that is written about together with its header: over HTTP/1 nothing cuts it. How
+// much more finds room is the server's choice, which sets the size of its socket's buffer, or of the window of HTTP/2.
 const inOnePiece = 4 << 10
 
 func closeBody(r *http.Request) {

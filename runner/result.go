@@ -15,6 +15,7 @@ type Result struct {
 	Signal     os.Signal    // that ended the run; nil for none
 	LateSignal os.Signal    // that came while the end was told, or ended the last hook; nil for none
 	OutputErr  error        // why held output could not be written; nil if it was
+	LeftRuns   bool         // the budget ended while what an earlier attempt has left ran on
 }
 
 // ExitCode returns the exit status of retry for a run: 0 for success, else that of the last attempt, 1 if that was 0. A

@@ -25,7 +25,9 @@ func (r *Runner) Resume(ctx context.Context, t *task.Task) (Result, error) {
 	sig, err := r.AwaitLeft(ctx, t)
 	switch {
 	case errors.Is(err, ErrBudgetEnd):
-		return r.Expire(ctx, t)
+		result, err := r.Expire(ctx, t)
+		result.LeftRuns = true
+		return result, err
 	case err != nil:
 		return Result{}, err
 	case sig != nil || ctx.Err() != nil:
@@ -157,7 +159,11 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 	if r.Survivors.Unwanted() {
 		r.Observer.Warn(fmt.Errorf("%s left %s running: stopping what is left", who, found))
 		r.Survivors.Signal(t, by, syscall.SIGTERM)
-		kill = time.After(t.Policy.KillAfter)
+		patience := t.Policy.KillAfter
+		if end, ok := ctx.Deadline(); ok {
+			patience = min(patience, time.Until(end)/2)
+		}
+		kill = time.After(patience)
 	} else {
 		r.Observer.Warn(fmt.Errorf("%s left %s running: the next one waits for the end of that"+
 			"\nhint: --kill-orphans stops what is left", who, found))
@@ -172,11 +178,14 @@ func (r *Runner) AwaitSurvivors(ctx context.Context, t *task.Task) (os.Signal, e
 			r.Survivors.Signal(t, by, syscall.SIGKILL)
 			kill = time.After(slowestLook) // for what was started while the others were killed
 		case <-ctx.Done():
-			if !errors.Is(context.Cause(ctx), ErrBudgetEnd) {
-				return nil, nil
+			if found, _, err = r.findLeft(t); found == "" || err != nil || !errors.Is(context.Cause(ctx), ErrBudgetEnd) {
+				return nil, err
 			}
-			r.Observer.Warn(Loss{New: true, Err: fmt.Errorf("%s has left %s running all this time: nothing is run"+
-				"\nhint: --kill-orphans stops what is left", who, found)})
+			err = fmt.Errorf("%s left %s running until the budget ended: nothing is run", who, found)
+			if !r.Survivors.Unwanted() {
+				err = fmt.Errorf("%w\nhint: --kill-orphans stops what is left", err)
+			}
+			r.Observer.Warn(Loss{Err: err, New: true})
 			return nil, ErrBudgetEnd
 		case sig := <-r.Signals:
 			if task.Stops(sig) {

@@ -269,9 +269,7 @@ func (r *Runner) execute(ctx context.Context, t *task.Task) task.Attempt {
 			a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, now, r.Random)
 		}
 	}
-	if r.Terminal {
-		a.Decision = a.Decision.HungUp(a.Outcome.Stop)
-	}
+	a.Decision = r.hungUp(a.Decision, a.Outcome.Stop)
 	a.Outcome = a.Outcome.Masked(t.Options.Mask).TrimTails()
 	t.ApplyDecision(a, now)
 	if a.Decision.ConditionErr != nil {
@@ -294,10 +292,7 @@ func (r *Runner) Stop(ctx context.Context, t *task.Task, sig os.Signal) (Result,
 	if r.inLine { // who ends a resume of many does not give up those that have not had their turn
 		d = task.Stopped(syscall.SIGTERM)
 	}
-	if r.Terminal {
-		d = d.HungUp(sig)
-	}
-	return r.settle(ctx, t, d, sig)
+	return r.settle(ctx, t, r.hungUp(d, sig), sig)
 }
 
 // settle ends a run with a decision without an attempt. A task that another process has cancelled meanwhile stays so.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/10f93571/retry/task"
 )
@@ -79,6 +80,28 @@ func (r *Runner) lateStop(t *task.Task, o task.Outcome) os.Signal {
 	}
 	r.LateStop()
 	return r.pendingStop()
+}
+
+// togetherDelay is how much later TERM may come than HUP where a service manager stops a session with both: the
+// terminal may go first, and the system delivers the lower number first.
+const togetherDelay = 50 * time.Millisecond
+
+// hungUp is the decision for a run that a signal has stopped. HUP on a terminal says that somebody has closed it,
+// unless TERM comes with it.
+func (r *Runner) hungUp(d task.Decision, stop os.Signal) task.Decision {
+	if !r.Terminal || stop != syscall.SIGHUP || d.Verdict != task.VerdictInterrupted {
+		return d
+	}
+	for over := time.After(togetherDelay); ; {
+		select {
+		case sig := <-r.Signals:
+			if sig == syscall.SIGTERM {
+				return d
+			}
+		case <-over:
+			return d.HungUp(stop)
+		}
+	}
 }
 
 // pendingStop takes the signals that have arrived, up to the first that asks to stop, and returns that.

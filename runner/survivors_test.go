@@ -377,6 +377,19 @@ func TestTheReasonOfAHangUp(t *testing.T) {
 	}
 }
 
+// With TERM it is the end of a session.
+func TestAHangUpWithTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := resumed(t, &leftovers{}, nil)
+		b.Terminal = true
+		b.after(time.Second, syscall.SIGHUP)
+		b.after(time.Second+togetherDelay/2, syscall.SIGTERM)
+		_, err := b.Resume(t.Context(), b.task)
+		check(t, "error", err, nil)
+		check(t, "reason", b.task.Reason, task.Reason(""))
+	})
+}
+
 func TestTheContextEndsTheWaitForSurvivors(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := resumed(t, &leftovers{}, nil)

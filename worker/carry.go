@@ -244,13 +244,15 @@ func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 
 // lateStop waits a moment for a signal that stops the worker, too, after the command that has just failed.
 func (w *Worker) lateStop(j *job) {
-	if w.LateStop == nil || w.told.Load() != nil { // then stoppable has decided
+	if w.LateStop == nil {
 		return
 	}
 	w.LateStop()
 	select {
 	case <-w.stop:
-		j.stop()
+		if told := w.told.Load(); told == nil || time.Since(*told) <= j.task.Policy.KillAfter {
+			j.stop()
+		}
 	default:
 	}
 }

@@ -71,7 +71,11 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 		tail = task.ConditionTail // conditions look at more than is kept, and of a secret the end alone might be kept
 	}
 	commands := p.commands(t, o)
-	commands.Stdin = &argumentPipes{Stdin: stdin, task: t, warn: lines.Warn}
+	pipes := &argumentPipes{Stdin: stdin, command: t.Command, warn: lines.Warn}
+	if resumed && !o.ownStdin && t.Queue != task.QueueWorker && t.AttemptCount > 0 { // a line has made its pipe anew
+		pipes.opened = 1
+	}
+	commands.Stdin = pipes
 	commands.Output = stdio.Output{
 		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
 		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary, BeforeFlush: lines.Clear,
@@ -271,7 +275,8 @@ func (g *Journal) continues(t *task.Task, stdin *stdio.InheritedStdin, o ExecOpt
 		now := stdin.Source()
 		if o.ownStdin && now.Inode == before.Inode && now.Offset < before.Offset {
 			g.warn(runner.Loss{New: true, Err: fmt.Errorf("stdin is at byte %d, and %s had begun to read it at %d: "+
-				"it reads from here\nhint: retry resume %[2]s reads from there", now.Offset, render.ShortID(t.ID), before.Offset)})
+				"it reads from here\nhint: the next time, retry resume instead of this line reads from there",
+				now.Offset, render.ShortID(t.ID), before.Offset)})
 		}
 	}
 	if !g.absent() {

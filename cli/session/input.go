@@ -249,19 +249,18 @@ func (w *Wrapper) input(p *Host, journal *Journal, t *task.Task, before *task.So
 }
 
 // argumentPipes is the stdin of a command whose arguments may name pipes, as those of the shell's <(command) do. What
-// one attempt reads from such a pipe, the next one cannot: it warns before the second, whoever has made the first.
+// one attempt reads from such a pipe, the next one cannot: it warns before the second.
 type argumentPipes struct {
 	stdio.Stdin
-	task   *task.Task
-	warn   func(error)
-	warned bool
+	command []string
+	warn    func(error)
+	opened  int // times, also by an earlier process that may have had the same pipe
 }
 
 // Open implements stdio.Stdin.
 func (a *argumentPipes) Open() (*stdio.Input, error) {
-	if a.task.AttemptCount > 1 && !a.warned {
-		a.warned = true
-		if path := namedPipe(a.task.Command); path != "" {
+	if a.opened++; a.opened == 2 {
+		if path := namedPipe(a.command); path != "" {
 			a.warn(runner.Loss{New: true, Err: fmt.Errorf("what an earlier attempt has read from %s cannot be read again"+
 				hintForPipe, text.Escape(path))})
 		}

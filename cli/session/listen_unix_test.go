@@ -45,27 +45,6 @@ func TestASignalAsListeningBegins(t *testing.T) {
 	}
 }
 
-// Who stops a session sends HUP with TERM, and does not close a terminal.
-func TestHangupWithTerm(t *testing.T) {
-	signals := testHost().Listen()
-	const hup, usr1, term = syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGTERM
-	for _, c := range []struct{ sent, want []syscall.Signal }{
-		{[]syscall.Signal{hup}, []syscall.Signal{hup}},
-		{[]syscall.Signal{hup, usr1, term}, []syscall.Signal{usr1, term}},
-		{[]syscall.Signal{term, hup}, []syscall.Signal{term, hup}},
-	} {
-		for _, sig := range c.sent {
-			testkit.Must(t, syscall.Kill(os.Getpid(), sig))
-			time.Sleep(5 * time.Millisecond)
-		}
-		for i, want := range c.want {
-			if got := <-signals; got != want {
-				t.Errorf("%v: got %v as signal %d, want %v", c.sent, got, i+1, want)
-			}
-		}
-	}
-}
-
 // The body of a call is read like that of a request: no message is cut.
 func TestReadBodyOfMessages(t *testing.T) {
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET, 0)

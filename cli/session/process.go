@@ -120,8 +120,7 @@ func (p *Host) Listen() <-chan os.Signal {
 	p.hurried = hurried
 	Notify(heard)
 	proc.Receive(heard, func(sig os.Signal) {
-		if !slices.Contains(forwarded, sig.(syscall.Signal)) || // it has asked, and was late
-			sig == syscall.SIGHUP && comesWith(heard, syscall.SIGTERM) {
+		if !slices.Contains(forwarded, sig.(syscall.Signal)) { // it has asked, and was late
 			return
 		}
 		select {
@@ -138,25 +137,6 @@ func (p *Host) Listen() <-chan os.Signal {
 	})
 	p.signals = signals
 	return signals
-}
-
-// togetherDelay is how much later TERM may come than HUP where a service manager stops a session with both: the
-// terminal may go first, and the system delivers the lower number first. Nobody has closed a terminal then.
-const togetherDelay = 50 * time.Millisecond
-
-// comesWith reports whether another signal comes to a channel in a moment. It stays there.
-func comesWith(heard chan os.Signal, other os.Signal) (found bool) {
-	for end := time.Now().Add(togetherDelay); !found && time.Now().Before(end); time.Sleep(time.Millisecond) {
-		for range len(heard) {
-			sig := <-heard
-			found = found || sig == other
-			select {
-			case heard <- sig:
-			default: // others have come since that are enough to act on
-			}
-		}
-	}
-	return found
 }
 
 // ListenForEach returns a channel for each of n tasks, which gets every signal. With a WakeSignal, one whose task was

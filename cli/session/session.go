@@ -276,6 +276,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			result, err := p.Resume(ctx, earlier, journal, lines, how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
 				earlier.Reason == task.ReasonExpired || // the request may have taken effect
+				result.LeftRuns ||
 				result.LateSignal != nil { // which is taken from the channel: nobody else would hear of it
 				return result, earlier, err
 			}

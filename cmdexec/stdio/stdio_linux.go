@@ -34,8 +34,8 @@ func openAgain(f *os.File) (*os.File, error) {
 func fdPath(f *os.File) string { return fmt.Sprintf("/proc/self/fd/%d", f.Fd()) }
 
 // takenSignal says that a stream is taken. It is the signal that the kernel would send of it if somebody asked for
-// signals: the one that it sends anyhow, where 0 is usual. It belongs to the open stream, whatever descriptor leads
-// there, and ends with that: so it holds for lines without a name or a journal, too.
+// signals: SIGIO, as it does without a setting, which reads as 0. It belongs to the open stream, whatever descriptor
+// leads there, and ends with that: so it holds for lines without a name or a journal, too.
 const takenSignal = int(unix.SIGIO)
 
 // setTaken notes that a retry has read from a stream, or no longer. Where that cannot be noted, as where somebody has
