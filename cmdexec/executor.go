@@ -303,7 +303,7 @@ func (s *supervisor) noteStop(sig os.Signal) {
 	switch {
 	case s.stop == nil && task.Stops(sig):
 		s.stop, s.stopTime = sig, time.Now()
-	case s.terminal && s.stop == syscall.SIGHUP && sig == syscall.SIGTERM && time.Since(s.stopTime) < togetherDelay:
+	case s.terminal && s.stop == syscall.SIGHUP && sig == syscall.SIGTERM && time.Since(s.stopTime) < runner.TogetherDelay:
 		s.stop = sig
 	}
 }
@@ -330,10 +330,6 @@ func (s *supervisor) awaitGroup() {
 // terminalDelay is how much later than the process retry may get a signal that the terminal sends to both.
 const terminalDelay = time.Second
 
-// togetherDelay is how much later than the process retry may get a signal that somebody sends to both, as pkill -f and
-// a container runtime do.
-const togetherDelay = 50 * time.Millisecond
-
 // awaitStop waits for retry's own copy of a signal that has ended the process: it tells that the user, or the system,
 // stopped both. The process has either died of the signal, or caught it and exited with the status that shells use
 // then, or with one of its own while a part of its group has not ended yet. After any other failure it takes the signal
@@ -347,7 +343,7 @@ func (s *supervisor) awaitStop(o task.Outcome, isAttempt bool) {
 	case s.process.GetsFromTerminal(sig):
 		late = time.After(terminalDelay)
 	case isAttempt && (o.GroupLeft || sig != syscall.SIGINT && task.Stops(sig)):
-		late = time.After(togetherDelay)
+		late = time.After(runner.TogetherDelay)
 	}
 	for s.stop == nil {
 		select {

@@ -74,10 +74,7 @@ func (r *Runner) undeliver(t *task.Task, before task.History, a *task.Attempt, s
 	if errors.Is(lost, task.ErrStopped) {
 		stopped := (&StopError{sig}).Outcome()
 		o.Exit, o.Signal, o.Stop = stopped.Exit, stopped.Signal, sig
-		a.Decision = task.Stopped(sig)
-		if r.Terminal {
-			a.Decision = a.Decision.HungUp(sig)
-		}
+		a.Decision = r.hungUp(task.Stopped(sig), sig)
 	} else {
 		o.Exit, o.Error = task.ExitReplyLost, task.ErrorLocal
 		a.Decision = task.Decision{Verdict: task.VerdictFailed, Reason: task.ReasonNotEligible}

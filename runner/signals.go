@@ -82,24 +82,26 @@ func (r *Runner) lateStop(t *task.Task, o task.Outcome) os.Signal {
 	return r.pendingStop()
 }
 
-// togetherDelay is how much later TERM may come than HUP where a service manager stops a session with both: the
-// terminal may go first, and the system delivers the lower number first.
-const togetherDelay = 50 * time.Millisecond
+// TogetherDelay is how much later a signal may come that somebody sends together with another one, or to the command,
+// too: as pkill -f, a container runtime and a service manager do.
+const TogetherDelay = 50 * time.Millisecond
 
 // hungUp is the decision for a run that a signal has stopped. HUP on a terminal says that somebody has closed it,
-// unless TERM comes with it.
+// unless TERM comes with it, as from a service manager that stops a session: the terminal may go first then, and the
+// system delivers the lower number first.
 func (r *Runner) hungUp(d task.Decision, stop os.Signal) task.Decision {
 	if !r.Terminal || stop != syscall.SIGHUP || d.Verdict != task.VerdictInterrupted {
 		return d
 	}
-	for over := time.After(togetherDelay); ; {
+	for over := time.After(TogetherDelay); ; {
 		select {
 		case sig := <-r.Signals:
 			if sig == syscall.SIGTERM {
 				return d
 			}
 		case <-over:
-			return d.HungUp(stop)
+			d.Reason = task.ReasonHangup
+			return d
 		}
 	}
 }

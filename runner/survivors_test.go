@@ -383,7 +383,7 @@ func TestAHangUpWithTerm(t *testing.T) {
 		b := resumed(t, &leftovers{}, nil)
 		b.Terminal = true
 		b.after(time.Second, syscall.SIGHUP)
-		b.after(time.Second+togetherDelay/2, syscall.SIGTERM)
+		b.after(time.Second+TogetherDelay/2, syscall.SIGTERM)
 		_, err := b.Resume(t.Context(), b.task)
 		check(t, "error", err, nil)
 		check(t, "reason", b.task.Reason, task.Reason(""))

@@ -79,14 +79,6 @@ func Stopped(sig os.Signal) Decision {
 	return Decision{Verdict: VerdictInterrupted}
 }
 
-// HungUp is the decision for a run on a terminal: there HUP says that somebody has closed that.
-func (d Decision) HungUp(sig os.Signal) Decision {
-	if d.Verdict == VerdictInterrupted && sig == syscall.SIGHUP {
-		d.Reason = ReasonHangup
-	}
-	return d
-}
-
 // Stops reports whether a signal asks retry to end. The others are only forwarded to a running attempt.
 func Stops(sig os.Signal) bool {
 	switch sig {

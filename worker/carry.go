@@ -213,9 +213,8 @@ func (w *Worker) end(j *job) {
 }
 
 // stoppable is an Executor of a worker that may be stopped together with its commands, as a container runtime and a
-// service manager do. What such a signal has ended is cut off, and no failure. So is a command that fails within the
-// time that it would have after a signal, or that leaves a part of its group running: a script may catch the signal,
-// and what it runs ignore it.
+// service manager do. What such a signal has ended is cut off, and no failure. So is a command that fails soon
+// after it, or that leaves a part of its group running: a script may catch the signal, and what it runs ignore it.
 type stoppable struct {
 	runner.Executor
 	worker *Worker
@@ -228,18 +227,22 @@ func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		return task.Outcome{Exit: task.ExitInternal, Message: "not sent: another worker may have it", Stop: syscall.SIGTERM}
 	}
 	o := s.Executor.Execute(ctx, t, c)
-	told := s.worker.told.Load()
-	if o.Stop != nil || told == nil {
+	if o.Stop != nil || s.worker.told.Load() == nil {
 		return o
 	}
 	switch sig := syscall.Signal(o.Exit - task.ExitSignalBase); {
 	case task.Stops(sig):
 		o.Stop = sig
-	case o.GroupLeft, t.Target == nil && o.Exit != 0 && o.Error == task.ErrorNone &&
-		time.Since(*told) <= t.Policy.KillAfter:
+	case o.GroupLeft, t.Target == nil && o.Exit != 0 && o.Error == task.ErrorNone && s.worker.justTold(t):
 		o.Stop = syscall.SIGTERM
 	}
 	return o
+}
+
+// justTold reports whether the worker was told to stop within the time that a command has to end after a signal.
+func (w *Worker) justTold(t *task.Task) bool {
+	told := w.told.Load()
+	return told != nil && time.Since(*told) <= t.Policy.KillAfter
 }
 
 // lateStop waits a moment for a signal that stops the worker, too, after the command that has just failed.
@@ -248,12 +251,8 @@ func (w *Worker) lateStop(j *job) {
 		return
 	}
 	w.LateStop()
-	select {
-	case <-w.stop:
-		if told := w.told.Load(); told == nil || time.Since(*told) <= j.task.Policy.KillAfter {
-			j.stop()
-		}
-	default:
+	if w.justTold(j.task) {
+		j.stop()
 	}
 }
 

@@ -87,8 +87,7 @@ type Worker struct {
 	answers    chan func()
 	again      time.Time // a failed store is not asked before
 	held       map[int64]*held
-	stop       <-chan struct{}           // closed by who asks to stop
-	told       atomic.Pointer[time.Time] // when that was; nil: nobody has
+	told       atomic.Pointer[time.Time] // when to stop; nil: not yet
 	renewed    atomic.Int64
 	failed     atomic.Int64 // tasks that ended without success
 	settling   atomic.Int64 // attempts that have given their slot back, and whose outcome is not written yet
@@ -147,7 +146,6 @@ func (w *Worker) Alive() bool {
 func (w *Worker) Run(stop, kill context.Context) error {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(stop))
 	defer cancel()
-	w.stop = stop.Done()
 	context.AfterFunc(stop, func() { w.told.Store(new(time.Now())) })
 	changes := w.Queue.Changes(ctx)
 	var err error

@@ -92,8 +92,9 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 		return 0, errors.New("this directory was removed, or cannot be read: no worker can run the command in it" +
 			"\nhint: cd to one that is there")
 	}
-	path := namedPipe(tk.Command) // a FIFO in a directory may be filled later
-	if strings.HasPrefix(path, "/dev/fd/") && path != "/dev/fd/0" && slices.Contains(tk.Command, path) {
+	path := namedPipe(tk.Command) // a FIFO in a directory may be filled later, and the worker has a stdin
+	ofShell := strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
+	if ofShell && !strings.HasSuffix(path, "/fd/0") && slices.Contains(tk.Command, path) {
 		return 0, fmt.Errorf("%s is a pipe of this shell, which the worker does not have"+hintForPipe, text.Escape(path))
 	}
 	tk.Parent = "" // for the same reason
