@@ -254,6 +254,27 @@ func TestSignalThatIsThereAlready(t *testing.T) {
 	}
 }
 
+// On a terminal TERM counts where it comes together with HUP: nobody has closed that.
+func TestTermTogetherWithHup(t *testing.T) {
+	for _, tt := range []struct {
+		terminal bool
+		later    time.Duration
+		want     os.Signal
+	}{
+		{true, 0, syscall.SIGTERM},
+		{true, time.Second, syscall.SIGHUP},
+		{false, 0, syscall.SIGHUP},
+	} {
+		s := &supervisor{terminal: tt.terminal}
+		s.noteStop(syscall.SIGHUP)
+		s.stopTime = s.stopTime.Add(-tt.later)
+		s.noteStop(syscall.SIGTERM)
+		if s.stop != tt.want {
+			t.Errorf("on a terminal %t, TERM %v later: got %v, want %v", tt.terminal, tt.later, s.stop, tt.want)
+		}
+	}
+}
+
 func TestSignalWithoutAName(t *testing.T) {
 	script(t, "kill -40 $$").start().check(task.Outcome{Exit: 168, Signal: "SIG40"})
 }
