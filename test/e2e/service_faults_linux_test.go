@@ -7,12 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -157,7 +159,7 @@ func (s *serviceTest) once(want int) {
 		}
 	}
 	if len(s.got) != want {
-		s.Errorf("got %d attempts, want %d", len(s.got), want)
+		s.Errorf("got %d attempts, want %d: %v", len(s.got), want, slices.Sorted(maps.Keys(s.got)))
 	}
 }
 
