@@ -12,6 +12,7 @@ import (
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
 )
@@ -108,11 +109,13 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 				"\nhint: give the inner task another name", errName, text.Escape(t.Name))
 		case w.IfRunning == "skip":
 			lines.Say(running.Error() + ": nothing is done")
+			warnOfNoWorker(ctx, journal.Journal, running, lines.Warn)
 			return nameResult{done: true}, nil
 		case limited && t.Policy.Left(t.History.Began, time.Now()) < 0:
 			return found, fmt.Errorf("%w while %s", policies.ErrDeadlinePassed, running.Error())
 		case !told:
 			lines.Say(running.Error() + ": waiting for its end")
+			warnOfNoWorker(ctx, journal.Journal, running, lines.Warn)
 			told = true
 		}
 		select { // there is nothing to clean up yet
@@ -122,6 +125,14 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 				DieOf(sig)
 			}
 		}
+	}
+}
+
+// warnOfNoWorker warns where a name is queued and no worker runs: each line of it would do nothing, for ever.
+func warnOfNoWorker(ctx context.Context, journal state.Store, running *runningError, warn func(error)) {
+	if workers, err := journal.ListWorkers(ctx); running.queued != "" && err == nil && len(workers) == 0 {
+		err = fmt.Errorf("%w, and no worker runs\nhint: retry worker carries it, retry cancel %s ends it", running, running.queued)
+		warn(runner.Loss{Err: err, New: true})
 	}
 }
 
