@@ -230,11 +230,9 @@ func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	if o.Stop != nil || s.worker.told.Load() == nil {
 		return o
 	}
-	switch sig := syscall.Signal(o.Exit - task.ExitSignalBase); {
-	case task.Stops(sig):
-		o.Stop = sig
-	case o.GroupLeft, t.Target == nil && o.Exit != 0 && o.Error == task.ErrorNone && s.worker.justTold(t):
-		o.Stop = syscall.SIGTERM
+	stopped := task.Stops(syscall.Signal(o.Exit - task.ExitSignalBase))
+	if stopped || o.GroupLeft || t.Target == nil && o.Exit != 0 && o.Error == task.ErrorNone && s.worker.justTold(t) {
+		o.Stop = syscall.SIGTERM // whatever ended the command: after INT, the task would be cancelled
 	}
 	return o
 }

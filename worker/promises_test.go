@@ -290,6 +290,8 @@ func TestSignalToWorkerAndCommandsIsNoFailure(t *testing.T) {
 		counted int
 	}{
 		{task.Outcome{Exit: 143, Signal: "SIGTERM"}, time.Millisecond, true, 0},
+		{task.Outcome{Exit: 130, Signal: "SIGINT"}, time.Millisecond, false, 0},
+		{task.Outcome{Exit: 131}, 2 * killAfter, false, 0},
 		{task.Outcome{Exit: 1, GroupLeft: true}, 2 * killAfter, false, 0},
 		{task.Outcome{Exit: 1}, time.Millisecond, false, 0},
 		{task.Outcome{Exit: 1}, -time.Millisecond, false, 0}, // the command was told first
