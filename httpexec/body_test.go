@@ -161,7 +161,7 @@ func TestFormType(t *testing.T) {
 	tests := []struct{ file, name, want string }{
 		{"a.PNG", "a.PNG", "image/png"}, {"a.txt", "a.txt", "text/plain"}, {"a.bin", "a.bin", "application/octet-stream"},
 		{"a.html", "a.gif", "image/gif"}, {"a.html", "other", "text/html"}, {"a.html", "", "text/html"}, {"a.txt", "", ""},
-		{"a.bin", "", ""},
+		{"a.bin", "", ""}, {"", "a.bin", ""}, {"", "a.gif", "image/gif"}, // the last two are text with a name
 		{"a.jpeg", "b", "image/jpeg"}, {"a.svg", "b", "image/svg+xml"}, {"a.pdf", "b", "application/pdf"},
 		{"a.xml", "b", "application/xml"},
 	}

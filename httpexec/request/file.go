@@ -150,7 +150,7 @@ func FormType(part *Part) string {
 	switch {
 	case part.FileName == "" && kind == "text/plain":
 		return "" // the type of a part that names none
-	case part.FileName != "" && kind == "" && part.File != StdinFile:
+	case part.FileName != "" && kind == "" && part.File != "" && part.File != StdinFile:
 		return "application/octet-stream"
 	}
 	return kind
