@@ -94,7 +94,10 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	}
 	path := namedPipe(tk.Command) // a FIFO in a directory may be filled later, and the worker has a stdin
 	ofShell := strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
-	if ofShell && !strings.HasSuffix(path, "/fd/0") && slices.Contains(tk.Command, path) {
+	isGiven := func(argument string) bool { // a script may open its own
+		return strings.Contains(argument, path) && !strings.ContainsAny(argument, " \t\n;")
+	}
+	if ofShell && !strings.HasSuffix(path, "/fd/0") && slices.ContainsFunc(tk.Command, isGiven) {
 		return 0, fmt.Errorf("%s is a pipe of this shell, which the worker does not have"+hintForPipe, text.Escape(path))
 	}
 	tk.Parent = "" // for the same reason
