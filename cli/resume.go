@@ -286,7 +286,7 @@ func (c *resumeCommand) resumeOne(ctx context.Context, p *Process, journal state
 		return 0, err
 	}
 	sayResumed(lines, t)
-	result, err := p.Resume(ctx, t, guarded, lines, c.continuation())
+	result, err := p.Resume(ctx, t, guarded, p.WithKeptReport(lines, t, guarded), c.continuation())
 	if err != nil {
 		return 0, err
 	}
@@ -334,7 +334,7 @@ func (c *resumeCommand) resumeAll(ctx context.Context, p *Process, journal state
 	for i, t := range tasks {
 		group.Go(func() {
 			guarded := &session.Journal{Journal: journal, Stopping: p.Stopping(), Resumes: true}
-			run, err := several.NewResumer(t, guarded, observer, c.continuation())
+			run, err := several.NewResumer(t, guarded, several.WithKeptReport(observer, t, guarded), c.continuation())
 			if err == nil {
 				sayResumed(observer, t)
 				run.Signals, run.Slots = channels[i], slots

@@ -93,6 +93,7 @@ type Options struct {
 	OnRetry     string        `json:"on_retry,omitempty"`
 	OnSuccess   string        `json:"on_success,omitempty"`
 	OnFailure   string        `json:"on_failure,omitempty"`
+	Report      string        `json:"report,omitempty"`       // the absolute path of a file that a resume writes, too
 	Ping        string        `json:"ping,omitempty"`         // a monitor's URL, perhaps with {env:NAME}; empty for none
 	HookTimeout time.Duration `json:"hook_timeout,omitempty"` // of one hook; 0 = DefaultHookTimeout
 	Signal      string        `json:"signal,omitempty"`       // that a timeout sends first, as SIGINT; empty: SIGTERM

@@ -287,7 +287,7 @@ func optionRows(o *task.Options) [][2]string {
 	rows := [][2]string{
 		{"stdin", string(o.Stdin)}, {"output", string(o.Output)}, {"capture", string(o.Capture)},
 		{"on start", o.OnStart}, {"on retry", o.OnRetry}, {"on success", o.OnSuccess}, {"on failure", o.OnFailure},
-		{"ping", o.Ping},
+		{"ping", o.Ping}, {"report", o.Report},
 	}
 	for i, row := range rows {
 		if row[1] != "" {

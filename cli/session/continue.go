@@ -66,6 +66,7 @@ func (w *Wrapper) continuedOptions(kept task.Options, typed []string) task.Optio
 	kept.OnStart, kept.OnRetry = cmp.Or(said.OnStart, kept.OnStart), cmp.Or(said.OnRetry, kept.OnRetry)
 	kept.OnSuccess, kept.OnFailure = cmp.Or(said.OnSuccess, kept.OnSuccess), cmp.Or(said.OnFailure, kept.OnFailure)
 	kept.Ping, kept.HookTimeout = cmp.Or(said.Ping, kept.Ping), cmp.Or(said.HookTimeout, kept.HookTimeout)
+	kept.Report = cmp.Or(said.Report, kept.Report)
 	kept.Signal, kept.Seed = cmp.Or(said.Signal, kept.Signal), cmp.Or(said.Seed, kept.Seed)
 	switch { // what was secret in the earlier attempts is secret still
 	case kept.Mask == "":

@@ -146,6 +146,7 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err != nil {
 		return nil, err
 	}
+	options.Report = keptReport(p, w.Report)
 	if w.Ping != "" {
 		if err := checkPing(w.Ping, lookUpIn(p.Environ)); err != nil {
 			return nil, err
@@ -273,7 +274,7 @@ func (w *Wrapper) runNamed(ctx context.Context, p *Host, journal *Journal, tk *t
 			if slices.Contains(p.Typed, "stdin") && tk.Options.Stdin == task.StdinNull {
 				how.Stdin = task.StdinNull
 			}
-			result, err := p.Resume(ctx, earlier, journal, lines, how)
+			result, err := p.Resume(ctx, earlier, journal, p.WithKeptReport(lines, earlier, journal), how)
 			if err != nil || earlier.Status != task.Exhausted || earlier.AttemptCount > before ||
 				earlier.Reason == task.ReasonExpired || // the request may have taken effect
 				result.LeftRuns ||

@@ -294,7 +294,7 @@ func joinStrings(list []string) []byte {
 	return joined
 }
 
-// storedOptions are options as the journal stores them: hooks and a path as bytes, because JSON would change invalid
+// storedOptions are options as the journal stores them: hooks and paths as bytes, because JSON would change invalid
 // UTF-8.
 type storedOptions struct {
 	task.Options
@@ -302,6 +302,7 @@ type storedOptions struct {
 	OnRetry   []byte `json:"on_retry,omitempty"`
 	OnSuccess []byte `json:"on_success,omitempty"`
 	OnFailure []byte `json:"on_failure,omitempty"`
+	Report    []byte `json:"report,omitempty"`
 	Path      []byte `json:"source_path,omitempty"`
 }
 
@@ -313,7 +314,7 @@ func marshalOptions(o task.Options) (any, error) {
 	path := o.Source.Path
 	o.Source.Path = ""
 	text, err := json.Marshal(storedOptions{
-		o, []byte(o.OnStart), []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure), []byte(path),
+		o, []byte(o.OnStart), []byte(o.OnRetry), []byte(o.OnSuccess), []byte(o.OnFailure), []byte(o.Report), []byte(path),
 	})
 	return string(text), err
 }

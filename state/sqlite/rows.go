@@ -124,7 +124,7 @@ func unmarshalOptions(text sql.NullString) (task.Options, error) {
 	}
 	s.Options.OnStart, s.Options.OnRetry = string(s.OnStart), string(s.OnRetry)
 	s.Options.OnSuccess, s.Options.OnFailure = string(s.OnSuccess), string(s.OnFailure)
-	s.Options.Source.Path = string(s.Path)
+	s.Options.Report, s.Options.Source.Path = string(s.Report), string(s.Path)
 	return s.Options, nil
 }
 
