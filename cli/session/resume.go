@@ -95,6 +95,9 @@ func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
 		return "", nil
 	}
 	found, err := s.Survivors.Find(t, a)
+	if err != nil && s.endedWithOuter(t, a) {
+		return "", nil
+	}
 	if err == nil || !s.assumeDead {
 		return found, err
 	}
@@ -104,6 +107,24 @@ func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
 		_ = s.journal.Journal.NoteAssumed(ctx, t, proc.AssumeDead(a.Process))
 	}
 	return "", nil
+}
+
+// endedWithOuter reports whether an attempt of a nested task has ended with the container of its outer task.
+func (s survivors) endedWithOuter(t *task.Task, a task.Attempt) bool {
+	if t.Parent == "" || s.journal.absent() {
+		return false
+	}
+	ctx := context.Background()
+	outer, err := s.journal.Journal.Find(ctx, t.Parent)
+	if err != nil {
+		return false
+	}
+	attempts, err := s.journal.Journal.Attempts(ctx, outer.Number)
+	around := slices.IndexFunc(attempts, func(o task.Attempt) bool { return o.StartedAt.After(a.StartedAt) })
+	if around < 0 {
+		around = len(attempts)
+	}
+	return err == nil && around > 0 && proc.EndedTogether(attempts[around-1].Process, a.Process)
 }
 
 // inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command, or

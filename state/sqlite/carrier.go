@@ -29,6 +29,11 @@ const (
 // Waiting implements state.Queue.
 func (q *Queue) Waiting(ctx context.Context, after state.Position, until time.Time, lane *state.Lane,
 	limit int) ([]state.Item, error) {
+	if lane == nil {
+		if err := q.shareDeferred(ctx); err != nil {
+			return nil, err
+		}
+	}
 	query := selectItems
 	from := int64(-1)
 	if !after.Due.IsZero() {
@@ -40,6 +45,33 @@ func (q *Queue) Waiting(ctx context.Context, after state.Position, until time.Ti
 		args = append(args, lane.Host, lane.Partition)
 	}
 	return selected(ctx, q, query+waitingOrder, append(args, limit), scanItem)
+}
+
+// deferredInEnded is a request that was deferred inside of runs which have ended since, however deep.
+const deferredInEnded = `WITH RECURSIVE up (number, outer) AS (
+	SELECT number, parent FROM tasks
+		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND reason = 'deferred' AND parent IS NOT NULL
+	UNION SELECT up.number, t.parent FROM up JOIN tasks t ON t.id = up.outer
+		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
+	SELECT number FROM up WHERE number NOT IN (SELECT up.number FROM up JOIN tasks o ON o.id = up.outer
+		WHERE o.status IN ('PENDING', 'IN_FLIGHT', 'CANCELLED'))`
+
+// shareDeferred lets a worker, too, go on with such requests: as long as a run goes on, its next attempt makes its own.
+func (q *Queue) shareDeferred(ctx context.Context) error {
+	deferred, err := q.found(ctx, selectTasks+"WHERE t.number IN ("+deferredInEnded+")")
+	deferred = slices.DeleteFunc(deferred, forReply)
+	if err != nil || len(deferred) == 0 {
+		return err
+	}
+	return q.submit(ctx, false, func(c *conn.Conn) ([]state.Change, error) {
+		for _, t := range deferred {
+			const share = "UPDATE tasks SET queue = 2 WHERE number = ? AND id = ? AND number IN (" + deferredInEnded + ")"
+			if _, err := c.Exec(share, t.Number, t.ID); err != nil {
+				return nil, err
+			}
+		}
+		return nil, nil
+	})
 }
 
 func scanItem(scan conn.Scanner) (i state.Item, err error) {
