@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/10f93571/retry/internal/spool"
@@ -96,25 +98,26 @@ func (c *capture) handle(p []byte) bool {
 	return true
 }
 
-// forward writes the held output and p to the destination.
+// forward writes the held output and p to the destination. What a full disk or a closed terminal refuses is lost, and
+// the command goes on, as it could without retry.
 func (c *capture) forward(p []byte) bool {
-	c.flush()
-	if c.failure() != nil {
-		return false
+	err := c.flush()
+	if err == nil {
+		_, err = Blocking{c.destination}.Write(p)
+		c.fail(err)
 	}
-	_, err := Blocking{c.destination}.Write(p)
-	c.fail(err)
-	return err == nil
+	return err == nil || !errors.Is(err, syscall.EPIPE) && runtime.GOOS != "windows" // which has other errors for that
 }
 
 // flush writes the rest of the held output to the destination.
-func (c *capture) flush() {
+func (c *capture) flush() error {
 	if c.flushed == c.held.Size() {
-		return
+		return nil
 	}
 	n, err := c.held.WriteFrom(c.flushed, Blocking{c.destination})
 	c.flushed += n
 	c.fail(err)
+	return err
 }
 
 // fail records an error of holding or forwarding output. Only the first one counts; nil is none.

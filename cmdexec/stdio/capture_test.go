@@ -111,7 +111,7 @@ func TestCaptureProperty(t *testing.T) {
 		}
 		for i, c := range m.captures {
 			for range 2 {
-				c.flush()
+				_ = c.flush()
 			}
 			if got := m.forwarded(t, i); !bytes.Equal(got, m.want[i]) {
 				t.Fatalf("stream %d in the end: got %q, want %q", i, got, m.want[i])
@@ -144,7 +144,7 @@ func TestCapturesTogether(t *testing.T) {
 		}
 		both.Wait()
 		for _, c := range captures {
-			c.flush()
+			_ = c.flush()
 			if got := contents(t, c.destination); !bytes.Equal(got, big[:10_000]) {
 				t.Errorf("got %d bytes, want the first 10000 of those written", len(got))
 			}
@@ -155,7 +155,7 @@ func TestCapturesTogether(t *testing.T) {
 	}
 }
 
-// A failed write ends the capture. What it held is not written again and again.
+// A failed write loses output, and the command goes on.
 func TestCaptureToAStreamThatFails(t *testing.T) {
 	for _, enabled := range []bool{false, true} {
 		to := newFile(t, t.TempDir(), "stdout")
@@ -163,10 +163,10 @@ func TestCaptureToAStreamThatFails(t *testing.T) {
 		c.handle([]byte("held"))
 		c.forwarding.enabled.Store(enabled)
 		testkit.Must(t, to.Close())
-		if enabled && c.handle([]byte("more")) {
-			t.Error("handle after a failed write: got true, want false")
+		if enabled && !c.handle([]byte("more")) {
+			t.Error("handle after a failed write: got false, want true")
 		}
-		c.flush()
+		_ = c.flush()
 		if err := c.failure(); !errors.Is(err, os.ErrClosed) {
 			t.Errorf("got failure %v, want %v", err, os.ErrClosed)
 		}
@@ -314,7 +314,7 @@ func benchmarkCapture(b *testing.B, to string, enabled bool) {
 		}()
 		go func() {
 			c.run()
-			c.flush()
+			_ = c.flush()
 			_, _ = destination.Close(), c.held.Close()
 		}()
 		n := int64(size)

@@ -237,7 +237,7 @@ func (o *Output) Flush(t *task.Task, signals <-chan os.Signal) (os.Signal, error
 	go func() {
 		defer close(done)
 		for _, c := range s.captures {
-			c.flush()
+			_ = c.flush() // which is remembered
 		}
 	}()
 	if sig := waitOrStop(done, signals); sig != nil {
@@ -275,8 +275,8 @@ func (s *Streams) hold() bool {
 	return slices.ContainsFunc(s.captures, func(c *capture) bool { return c.flushed < c.held.Size() })
 }
 
-// lost returns why some output could not be passed on, or held. Of stderr it counts only what a file has no room for:
-// if nobody reads that any more, the caller loses nothing.
+// lost returns why some output could not be passed on, or held. Of stderr it counts only what was held and a file has no
+// room for: if nobody reads that any more, the caller loses nothing.
 func (s *Streams) lost() error {
 	if s == nil {
 		return nil
@@ -284,7 +284,7 @@ func (s *Streams) lost() error {
 	for _, c := range s.captures {
 		err := c.failure()
 		full := func(reason error) bool { return errors.Is(err, reason) }
-		noRoom := slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, full)
+		noRoom := c.held.Size() > 0 && slices.ContainsFunc([]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EFBIG}, full)
 		if hold := (*holdError)(nil); err != nil && (c == s.stdout || errors.As(err, &hold) || noRoom) {
 			return err
 		}
