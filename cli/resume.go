@@ -69,12 +69,7 @@ func (c *resumeCommand) Run(p *Process) (int, error) {
 	tasks, woken, err := c.adopt(p.Stopping(), p, journal, lines.Say)
 	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
 		_ = journal.Close()
-		for sig := range p.Listen() {
-			if task.Stops(sig) {
-				session.DieOf(sig)
-				break
-			}
-		}
+		p.DieOfStop()
 	}
 	switch {
 	case err != nil && len(tasks) == 0:

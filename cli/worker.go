@@ -48,7 +48,7 @@ func (c *workerCommand) Run(p *Process) (int, error) {
 	p.Listen() // a signal that comes from now on ends it in order
 	queue, err := session.OpenQueue(p.Stopping(), &p.Host, c.State)
 	if err != nil && p.Stopping().Err() != nil { // while it waited for the journal
-		return 0, nil
+		return c.stopped(p), nil
 	}
 	if err != nil {
 		return 0, err
@@ -75,9 +75,22 @@ func (c *workerCommand) Run(p *Process) (int, error) {
 	if err = errors.Join(err, queue.Close()); err != nil {
 		return 0, err
 	}
+	if p.Stopping().Err() != nil {
+		return c.stopped(p), nil
+	}
 	if failed := w.Failed(); config.Drain != worker.DrainNever && failed > 0 {
 		lines.Say(fmt.Sprintf("%d without success: retry status --failed", failed))
 		return 1, nil
 	}
 	return 0, nil
+}
+
+// stopped returns the exit status of a worker that was told to stop. One that was to drain the queue has not done so:
+// what comes next in a script must not begin.
+func (c *workerCommand) stopped(p *Process) int {
+	if c.Drain == "" {
+		return 0
+	}
+	p.DieOfStop()
+	return 1
 }

@@ -139,6 +139,21 @@ func (p *Host) Listen() <-chan os.Signal {
 	return signals
 }
 
+// DieOfStop ends this process by the signal that has asked to stop.
+func (p *Host) DieOfStop() {
+	for {
+		select {
+		case sig := <-p.Listen():
+			if task.Stops(sig) {
+				DieOf(sig)
+				return
+			}
+		default:
+			return
+		}
+	}
+}
+
 // ListenForEach returns a channel for each of n tasks, which gets every signal. With a WakeSignal, one whose task was
 // cancelled meanwhile gets TERM.
 func (p *Host) ListenForEach(n int, cancelled func(int) bool) []chan os.Signal {
