@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -94,10 +95,7 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 	}
 	path := namedPipe(tk.Command) // a FIFO in a directory may be filled later, and the worker has a stdin
 	ofShell := strings.HasPrefix(path, "/dev/fd/") || strings.HasPrefix(path, "/proc/self/fd/")
-	isGiven := func(argument string) bool { // a script may open its own
-		return strings.Contains(argument, path) && !strings.ContainsAny(argument, " \t\n;")
-	}
-	if ofShell && !strings.HasSuffix(path, "/fd/0") && slices.ContainsFunc(tk.Command, isGiven) {
+	if ofShell && !strings.HasSuffix(path, "/fd/0") && !isInScript(tk.Command, path) {
 		return 0, fmt.Errorf("%s is a pipe of this shell, which the worker does not have"+hintForPipe, text.Escape(path))
 	}
 	tk.Parent = "" // for the same reason
@@ -127,6 +125,12 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 		lines.Say("no worker runs: retry worker")
 	}
 	return 0, nil
+}
+
+// isInScript reports whether a script names the file, as in sh -c, which may open it first.
+func isInScript(command []string, file string) bool {
+	at := slices.IndexFunc(command, func(argument string) bool { return strings.Contains(argument, file) })
+	return at > 0 && regexp.MustCompile("^-[a-z]*[ce]$").MatchString(command[at-1])
 }
 
 // dueTime returns when a task begins.
@@ -209,6 +213,9 @@ func (w *Wrapper) sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read fu
 	const hint = "\nhint: another name adds this one; --fresh cancels that one and adds this one"
 	if !sameWork(earlier, t) {
 		return fmt.Errorf("%w: %s is there with another %s, %s"+hint, errName, t.Name, work(earlier), render.Title(earlier))
+	}
+	if t.Kind == task.KindCommand && earlier.Directory != t.Directory {
+		return fmt.Errorf("%w: %s is there in another directory, %s"+hint, errName, t.Name, text.Escape(earlier.Directory))
 	}
 	if w.ownKey && earlier.IdempotencyKey != t.IdempotencyKey {
 		return fmt.Errorf("%w: %s is there with another idempotency key, %s"+hint, errName, t.Name, earlier.IdempotencyKey)
