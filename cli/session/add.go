@@ -130,7 +130,7 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 // isInScript reports whether a script names the file, as in sh -c, which may open it first.
 func isInScript(command []string, file string) bool {
 	at := slices.IndexFunc(command, func(argument string) bool { return strings.Contains(argument, file) })
-	return at > 0 && regexp.MustCompile("^-[a-z]*[ce]$").MatchString(command[at-1])
+	return at > 0 && regexp.MustCompile("^-[a-z]*[ce]$").MatchString(command[at-1]) && strings.ContainsAny(command[at], " \t\n")
 }
 
 // dueTime returns when a task begins.
