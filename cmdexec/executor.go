@@ -130,7 +130,7 @@ func (e *Executor) start(t *task.Task, call runner.Call, in *stdio.Input,
 	}
 	remembered := e.name == t.Command[0]
 	if !remembered {
-		if e.path, err = lookPath(t.Command[0], e.Dir); err != nil {
+		if e.path, err = lookPath(t.Command[0], e.Dir, e.Env); err != nil {
 			return nil, err
 		}
 	}

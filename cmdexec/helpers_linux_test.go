@@ -112,7 +112,7 @@ func helperBlock() error {
 
 // execBlocked replaces this process by another program, which inherits the mask of the thread.
 func execBlocked(set *unix.Sigset_t, argv []string) error {
-	path, err := lookPath(argv[0], "")
+	path, err := lookPath(argv[0], "", os.Environ())
 	if err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ func checkDirectory(dir string) error {
 	return nil
 }
 
-// lookPath finds the program that name stands for, as execvp does: relative names, and relative directories in PATH,
-// start at dir.
-func lookPath(name, dir string) (string, error) {
+// lookPath finds the program that name stands for in the PATH of its environment, as execvp does: relative names, and
+// relative directories in PATH, start at dir.
+func lookPath(name, dir string, env []string) (string, error) {
 	if strings.ContainsRune(name, filepath.Separator) {
 		_, err := exec.LookPath(from(dir, name))
 		return name, err
@@ -43,8 +43,11 @@ func lookPath(name, dir string) (string, error) {
 		return "", failure
 	}
 	directories := []string{"/bin", "/usr/bin"} // where execvp looks without a PATH
-	if path, ok := os.LookupEnv("PATH"); ok {
-		directories = filepath.SplitList(path)
+	for _, setting := range env {
+		variable, path, _ := strings.Cut(setting, "=")
+		if variable == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(variable, "PATH") {
+			directories = filepath.SplitList(path)
+		}
 	}
 	for _, d := range directories {
 		path := filepath.Join(d, name)
