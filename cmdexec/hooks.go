@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/10f93571/retry/cmdexec/stdio"
 	"github.com/10f93571/retry/runner"
@@ -38,6 +40,13 @@ func (h Hooks) Run(ctx context.Context, t *task.Task, command string, signals <-
 	}
 	c := h.Executor.command(t, t.AttemptCount, in.File, h.Stderr, h.Stderr)
 	c.Path, c.Argv, c.Env = path, []string{"sh", "-c", command}, append(c.Env, EnvStatus+"="+string(t.Status))
+	if t.Status.Finished() { // the alert has its time whatever the budget says, also where it is a retry
+		isDeadline := func(setting string) bool { return strings.HasPrefix(setting, EnvDeadline+"=") }
+		c.Env = slices.DeleteFunc(c.Env, isDeadline)
+		if of := slices.IndexFunc(h.Executor.Env, isDeadline); of >= 0 { // what this run is nested in
+			c.Env = append(c.Env, h.Executor.Env[of])
+		}
+	}
 	p, err := c.Start()
 	if err != nil {
 		return nil, err
