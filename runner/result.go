@@ -40,6 +40,11 @@ func (r Result) ExitCode() int {
 	return task.ExitUnsuccessful
 }
 
+// Lost reports whether the output of a success is lost, and somebody would have read it.
+func (r Result) Lost() bool {
+	return r.Decision.Verdict == task.VerdictSucceeded && r.OutputErr != nil && !readerGone(r.OutputErr)
+}
+
 // DeathSignal returns the signal that retry has to die of, so that its caller sees what it would have seen without
 // retry: the one that cancelled the task, or ended a wait, or ended the command too. It is nil where retry just exits.
 func (r Result) DeathSignal() os.Signal {

@@ -353,6 +353,10 @@ func (r *Runner) Finish(ctx context.Context, t *task.Task, result Result) Result
 	case result.Signal != nil, result.LateSignal != nil:
 	case result.Decision.Reason == task.ReasonDeferred: // another run makes the next attempt
 		result.LateSignal = r.hookWithinBudget(ctx, t, t.Options.OnRetry)
+	case result.Lost(): // the journal has a success, but nobody has it
+		failed := *t
+		failed.Status = task.Failed
+		result.LateSignal = r.hook(ctx, &failed, t.Options.OnFailure)
 	default:
 		result.LateSignal = r.hook(ctx, t, t.Options.FinalHook(t.Status))
 	}

@@ -53,7 +53,11 @@ func (p *pinger) Finished(t *task.Task, r runner.Result) {
 			captured = r.Outcome.Stdout + "\n" + captured
 		}
 		said := strings.TrimSpace(render.Summary(t, r) + "\n\n" + captured)
-		p.send(pingOf(p.url, t.Status, r.ExitCode(), text.Mask(said, t.Options.Mask)))
+		status := t.Status
+		if r.Lost() {
+			status = task.Failed
+		}
+		p.send(pingOf(p.url, status, r.ExitCode(), text.Mask(said, t.Options.Mask)))
 	}
 }
 
