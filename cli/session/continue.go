@@ -35,6 +35,7 @@ func (w *Wrapper) amend(interrupted, t *task.Task, typed []string, lines render.
 	}
 	announce(interrupted, t, typed, lines)
 	if amended = !bytes.Equal(before, after); amended {
+		interrupted.History.Final = false // the latest delay was shortened for another budget
 		said := render.Policy(&policy)
 		if policy.KillAfter != interrupted.Policy.KillAfter {
 			said += ", KILL after " + text.Duration(policy.KillAfter)
