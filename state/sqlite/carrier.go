@@ -47,14 +47,15 @@ func (q *Queue) Waiting(ctx context.Context, after state.Position, until time.Ti
 	return selected(ctx, q, query+waitingOrder, append(args, limit), scanItem)
 }
 
-// deferredInEnded is a request that was deferred inside of runs which have ended since, however deep.
+// deferredInEnded is a request that was deferred inside of runs which have ended since, however deep. One that is not in
+// this journal may go on: it has another one, or none.
 const deferredInEnded = `WITH RECURSIVE up (number, outer) AS (
 	SELECT number, parent FROM tasks
 		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND reason = 'deferred' AND parent IS NOT NULL
 	UNION SELECT up.number, t.parent FROM up JOIN tasks t ON t.id = up.outer
 		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
-	SELECT number FROM up WHERE number NOT IN (SELECT up.number FROM up JOIN tasks o ON o.id = up.outer
-		WHERE o.status IN ('PENDING', 'IN_FLIGHT', 'CANCELLED'))`
+	SELECT number FROM up WHERE number NOT IN (SELECT up.number FROM up LEFT JOIN tasks o ON o.id = up.outer
+		WHERE o.id IS NULL OR o.status IN ('PENDING', 'IN_FLIGHT', 'CANCELLED'))`
 
 // shareDeferred lets a worker, too, go on with such requests: as long as a run goes on, its next attempt makes its own.
 func (q *Queue) shareDeferred(ctx context.Context) error {
