@@ -117,8 +117,8 @@ func (c *addRequestCommand) Run(p *Process) (int, error) {
 		return 0, err
 	}
 	if c.Output != nil || c.RemoteName || slices.Contains(p.Typed, "write-out") || slices.Contains(p.Typed, "include") {
-		return 0, errors.New("-o, -O, -w and -i make no sense for a queued request: its reply goes nowhere but into the journal" +
-			"\nhint: retry logs TASK shows the end of it")
+		return 0, errors.New("-o, -O, -w and -i make no sense for a queued request: its reply goes nowhere but" +
+			" into the journal\nhint: retry logs TASK shows the end of it")
 	}
 	return c.Add(&p.Host, c, c.WhenFlags)
 }

@@ -45,7 +45,8 @@ func TestReplyBeforeTheEndOfASmallBody(t *testing.T) {
 			o := execute(t, e)
 			s.stop()
 			if whole := s.surplus == size; o.Exit != want.exit || whole != want.whole {
-				t.Errorf("got %+v, and the server got %d bytes, want exit %d, all of them %v", o, s.surplus, want.exit, want.whole)
+				t.Errorf("got %+v, and the server got %d bytes, want exit %d, all of them %v",
+					o, s.surplus, want.exit, want.whole)
 			}
 		})
 	}

@@ -130,7 +130,8 @@ func (w *Wrapper) Add(p *Host, work Work, begin flags.WhenFlags) (int, error) {
 // isInScript reports whether a script names the file, as in sh -c, which may open it first.
 func isInScript(command []string, file string) bool {
 	at := slices.IndexFunc(command, func(argument string) bool { return strings.Contains(argument, file) })
-	return at > 0 && regexp.MustCompile("^-[a-z]*[ce]$").MatchString(command[at-1]) && strings.ContainsAny(command[at], " \t\n")
+	return at > 0 && strings.ContainsAny(command[at], " \t\n") &&
+		regexp.MustCompile("^-[a-z]*[ce]$").MatchString(command[at-1])
 }
 
 // dueTime returns when a task begins.
@@ -215,7 +216,8 @@ func (w *Wrapper) sameQueued(queue *sqlite.Queue, earlier, t *task.Task, read fu
 		return fmt.Errorf("%w: %s is there with another %s, %s"+hint, errName, t.Name, work(earlier), render.Title(earlier))
 	}
 	if t.Kind == task.KindCommand && earlier.Directory != t.Directory {
-		return fmt.Errorf("%w: %s is there in another directory, %s"+hint, errName, t.Name, text.Escape(earlier.Directory))
+		return fmt.Errorf("%w: %s is there in another directory, %s"+hint,
+			errName, t.Name, text.Escape(earlier.Directory))
 	}
 	if w.ownKey && earlier.IdempotencyKey != t.IdempotencyKey {
 		return fmt.Errorf("%w: %s is there with another idempotency key, %s"+hint, errName, t.Name, earlier.IdempotencyKey)

@@ -131,8 +131,8 @@ func (w *Wrapper) acquire(ctx context.Context, p *Host, journal *Journal, t *tas
 // warnOfNoWorker warns where a name is queued and no worker runs: each line of it would do nothing, for ever.
 func warnOfNoWorker(ctx context.Context, journal state.Store, running *runningError, warn func(error)) {
 	if workers, err := journal.ListWorkers(ctx); running.queued != "" && err == nil && len(workers) == 0 {
-		err = fmt.Errorf("%w, and no worker runs\nhint: retry worker carries it, retry cancel %s ends it", running, running.queued)
-		warn(runner.Loss{Err: err, New: true})
+		warn(runner.Loss{New: true, Err: fmt.Errorf("%w, and no worker runs"+
+			"\nhint: retry worker carries it, retry cancel %s ends it", running, running.queued)})
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -42,15 +41,6 @@ func Reported(o render.Observer, p *Host, path string, journal *Journal) (render
 		}
 	}
 	return r, nil
-}
-
-// keptReport returns the path of a report that a resume is to write, too: an open file is that of this process alone.
-func keptReport(p *Host, path string) string {
-	full, err := filepath.Abs(path)
-	if path == "" || p.Stream(path) != nil || err != nil || files.IsDescriptor(full) {
-		return ""
-	}
-	return full
 }
 
 // WithKeptReport returns an observer that also writes the report which a task was begun with, unless it writes one

@@ -120,11 +120,12 @@ func (s survivors) endedWithOuter(t *task.Task, a task.Attempt) bool {
 		return false
 	}
 	attempts, err := s.journal.Journal.Attempts(ctx, outer.Number)
-	around := slices.IndexFunc(attempts, func(o task.Attempt) bool { return o.StartedAt.After(a.StartedAt) })
-	if around < 0 {
-		around = len(attempts)
+	for _, o := range slices.Backward(attempts) {
+		if !o.StartedAt.After(a.StartedAt) { // it ran in this one
+			return err == nil && proc.EndedTogether(o.Process, a.Process)
+		}
 	}
-	return err == nil && around > 0 && proc.EndedTogether(attempts[around-1].Process, a.Process)
+	return false
 }
 
 // inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command, or

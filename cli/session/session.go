@@ -22,6 +22,7 @@ import (
 	"github.com/10f93571/retry/cmdexec"
 	"github.com/10f93571/retry/httpexec"
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/files"
 	"github.com/10f93571/retry/internal/spool"
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
@@ -146,7 +147,9 @@ func (w *Wrapper) newTask(p *Host, created time.Time) (*task.Task, error) {
 	if err != nil {
 		return nil, err
 	}
-	options.Report = keptReport(p, w.Report)
+	if w.Report != "" && p.Stream(w.Report) == nil && !files.IsDescriptor(w.Report) { // that is this process's alone
+		options.Report, _ = filepath.Abs(w.Report)
+	}
 	if w.Ping != "" {
 		if err := checkPing(w.Ping, lookUpIn(p.Environ)); err != nil {
 			return nil, err

@@ -60,8 +60,7 @@ const deferredInEnded = `WITH RECURSIVE up (number, outer) AS (
 // shareDeferred lets a worker, too, go on with such requests: as long as a run goes on, its next attempt makes its own.
 func (q *Queue) shareDeferred(ctx context.Context) error {
 	deferred, err := q.found(ctx, selectTasks+"WHERE t.number IN ("+deferredInEnded+")")
-	deferred = slices.DeleteFunc(deferred, forReply)
-	if err != nil || len(deferred) == 0 {
+	if deferred = slices.DeleteFunc(deferred, forReply); err != nil || len(deferred) == 0 {
 		return err
 	}
 	return q.submit(ctx, false, func(c *conn.Conn) ([]state.Change, error) {

@@ -755,7 +755,8 @@ func everyOption() task.Options {
 		Stdin: task.StdinReplay, Output: task.OutputFinal, OutputLimit: math.MaxInt64, Capture: task.CaptureBoth,
 		OnStart: "echo start", OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure",
 		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
-		Mask: "key-[0-9]+", Exhausted: `{"targetUrl":"http://host/"}`, Ping: "http://host/{env:ID}", Signal: "SIGINT", Report: "/r\xff",
+		Mask: "key-[0-9]+", Exhausted: `{"targetUrl":"http://host/"}`, Ping: "http://host/{env:ID}", Signal: "SIGINT",
+		Report: "/r\xff",
 		Source: task.Source{Path: "/a/\xff\"b\u2028", Inode: math.MaxUint64, Size: math.MaxInt64, Modified: -1, Offset: 7,
 			Pipe: true, Terminal: true},
 	}

@@ -337,7 +337,8 @@ func (j *Journal) recordInFlight(c *conn.Conn, t *task.Task, a task.Attempt) err
 
 const (
 	setAttempt = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?,
-		shortened = ?, success = ?, rule = ?, exchange = ?, process = coalesce(process, ?) WHERE task = ? AND number = ? AND `
+		shortened = ?, success = ?, rule = ?, exchange = ?, process = coalesce(process, ?)
+		WHERE task = ? AND number = ? AND `
 	isInFlight  = "decision IS NULL"
 	isCancelled = "decision = 'cancelled' AND exit IS NULL"
 

@@ -75,7 +75,7 @@ func newTarget(t *testing.T) *target {
 	}
 	n.Server = httptest.NewServer(n)
 	t.Cleanup(func() { n.CloseClientConnections(); n.Close() })
-	n.dead = "127.0.0.1:1"                        // a port that was free a moment ago soon belongs to a test of another package
+	n.dead = "127.0.0.1:1"                        // one that was free soon belongs to another test
 	deaf, err := net.Listen("tcp", "127.0.0.1:0") // the system takes connections, and nobody reads from them
 	if err != nil {
 		t.Fatal(err)
