@@ -316,10 +316,15 @@ func (a *attempt) checkCoding(response *http.Response) error {
 	case response.ProtoMajor > 1 && (len(lengths) > 1 || len(lengths) == 1 && response.ContentLength < 0 ||
 		response.Header.Get("Transfer-Encoding") != ""): // which net/http passes over (RFC 9113, section 8.1.1)
 		return errLength
-	case a.network.Compressed && coding != "" && response.StatusCode < 400: // net/http has taken gzip off
-		return fmt.Errorf("%w %q", errCoding, coding)
+	case a.network.Compressed && coding != "" && coding != "identity" && hasBody(response) && response.StatusCode < 400:
+		return fmt.Errorf("%w %q", errCoding, coding) // net/http has taken gzip off
 	}
 	return nil
+}
+
+// hasBody reports whether a reply has one: the header is that of another reply where it has none (RFC 9110, section 8.4).
+func hasBody(response *http.Response) bool {
+	return response.Request.Method != http.MethodHead && response.ContentLength != 0
 }
 
 // endsWithoutNotice reports whether a body ended with the connection, and the other end did not say so with a

@@ -2,6 +2,7 @@ package httpexec
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -658,19 +659,27 @@ func TestMaskedReplyThatIsCut(t *testing.T) {
 // What says how a body is packed, and is not understood, is an error: the marks of the transfer are no part of the body.
 func TestBodyThatCannotBeUnpacked(t *testing.T) {
 	for _, tt := range []struct {
-		name, reply string
-		compressed  bool
-		want        int
+		name, method, reply string
+		compressed          bool
+		want                int
 	}{
 		{name: "chunks in HTTP/1.0", want: exitReceive,
 			reply: "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"},
 		{name: "another coding", reply: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 5\r\n\r\nhello",
 			compressed: true, want: exitEncoding},
+		{name: "none, of what would be packed", compressed: true,
+			reply: "HTTP/1.1 204 Done\r\nContent-Encoding: gzip\r\n\r\n"},
+		{name: "an empty one", compressed: true,
+			reply: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 0\r\n\r\n"},
+		{name: "that of HEAD", method: "HEAD", compressed: true,
+			reply: "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 5\r\n\r\n"},
+		{name: "no coding", compressed: true,
+			reply: "HTTP/1.1 200 OK\r\nContent-Encoding: identity\r\nContent-Length: 5\r\n\r\nhello"},
 		{name: "not asked for", reply: "HTTP/1.1 200 OK\r\nContent-Encoding: br\r\nContent-Length: 5\r\n\r\nhello"},
 		{name: "HTTP/1.0", reply: "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"},
 	} {
 		s := serve(t, replies("%s", tt.reply))
-		e := newSender(t, "GET", s.url("http"), func(e *sender) { e.Network.Compressed = tt.compressed })
+		e := newSender(t, cmp.Or(tt.method, "GET"), s.url("http"), func(e *sender) { e.Network.Compressed = tt.compressed })
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != tt.want {

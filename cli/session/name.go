@@ -213,6 +213,9 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 	case err != nil:
 		return nameResult{}, err
 	case w.Fresh:
+		if isWithin(ctx, journal, t.Parent, interrupted.ID) { // what that has left runs this one, which takes its place
+			t.Parent = ""
+		}
 		return nameResult{discarded: interrupted}, nil
 	}
 	if err := w.sameTask(interrupted, t); err != nil {

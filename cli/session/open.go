@@ -23,7 +23,11 @@ import (
 
 // OpenJournal opens the journal of a command that is nothing without it, and makes it where there is none.
 func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
-	return openWith(ctx, sqlite.OpenWritable, p, stateDir)
+	journal, err := openWith(ctx, sqlite.OpenWritable, p, stateDir)
+	if err == nil {
+		ownLife(journal)
+	}
+	return journal, err
 }
 
 // ChangeJournal opens the journal for a command that changes tasks. Where there is none, there is nothing to change,
@@ -74,6 +78,7 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 			j, err := sqlite.Open(ctx, dir)
 			if err == nil {
 				j.SyncFirst = f.RequireState
+				ownLife(j)
 			}
 			return j, err
 		}, p, stateDir)

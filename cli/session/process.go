@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -10,8 +11,11 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
+	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
+	"github.com/10f93571/retry/internal/text"
+	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -260,5 +264,61 @@ func SettleSignals() {
 func DieOf(sig os.Signal) {
 	if number, ok := sig.(syscall.Signal); ok {
 		proc.DieOf(number)
+	}
+}
+
+// newTaskRunner puts together what runs a task. An error says that the task's stdin is lost.
+func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
+	resumed bool) (*taskRunner, error) {
+	closeOutput := func() {}
+	o.stdout, o.stderr = p.Stdout, p.Stderr
+	switch {
+	case resumed && !o.ownStdin:
+		closeOutput = o.reopenOutput(t, lines)
+	case !journal.absent():
+		t.Options.Stdout, t.Options.Stderr = stdio.DestinationOf(p.Stdout), stdio.DestinationOf(p.Stderr)
+	}
+	run, err := p.newRunner(t, journal, lines, o, resumed)
+	if err != nil {
+		closeOutput()
+		return nil, err
+	}
+	finish := run.Close
+	run.Close = func() { finish(); closeOutput() }
+	return run, nil
+}
+
+// reopenOutput sends the output of a task that goes on without the line which began it to the files of that line, if it
+// had any: its script looks there.
+func (o *ExecOptions) reopenOutput(t *task.Task, lines render.Observer) (closeOutput func()) {
+	var opened []*os.File
+	for _, stream := range []struct {
+		own    **os.File
+		before task.Destination
+	}{{&o.stdout, t.Options.Stdout}, {&o.stderr, t.Options.Stderr}} {
+		if stream.before == (task.Destination{}) || stream.before == stdio.DestinationOf(*stream.own) {
+			continue
+		}
+		again := stream.own == &o.stderr && stream.before == t.Options.Stdout
+		id, path := render.ShortID(t.ID), text.Escape(stream.before.Path)
+		file, err := stdio.Append(stream.before)
+		switch {
+		case err == nil:
+			*stream.own, opened = file, append(opened, file)
+			if !again {
+				lines.Say(fmt.Sprintf("the output of %s goes to %s, as before", id, path))
+			}
+		case !again:
+			err = fmt.Errorf("the output of %s went to %s (%w): it comes here", id, path, err)
+			if stream.own == &o.stdout {
+				err = runner.Loss{Err: err, New: true}
+			}
+			lines.Warn(err)
+		}
+	}
+	return func() {
+		for _, file := range opened {
+			_ = file.Close()
+		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -95,6 +96,9 @@ func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
 		return "", nil
 	}
 	found, err := s.Survivors.Find(t, a)
+	if s.lives(a.Process) {
+		err = proc.ErrElsewhere
+	}
 	if err != nil && s.endedWithOuter(t, a) {
 		return "", nil
 	}
@@ -122,7 +126,7 @@ func (s survivors) endedWithOuter(t *task.Task, a task.Attempt) bool {
 	attempts, err := s.journal.Journal.Attempts(ctx, outer.Number)
 	for _, o := range slices.Backward(attempts) {
 		if !o.StartedAt.After(a.StartedAt) { // it ran in this one
-			return err == nil && proc.EndedTogether(o.Process, a.Process)
+			return err == nil && s.endedTogether(o.Process, a.Process)
 		}
 	}
 	return false
@@ -170,7 +174,32 @@ func (s survivors) nested(t *task.Task) []*task.Task {
 		return nil
 	}
 	nested, _ := s.journal.Journal.Nested(context.Background(), t) // what can be read
-	return slices.DeleteFunc(nested, func(n *task.Task) bool { return proc.EndedTogether(t.Last.Process, n.Last.Process) })
+	return slices.DeleteFunc(nested, func(n *task.Task) bool { return s.endedTogether(t.Last.Process, n.Last.Process) })
+}
+
+// endedTogether reports whether an attempt, and what was nested in it, have ended with their container.
+func (s survivors) endedTogether(outer, nested string) bool {
+	return proc.EndedTogether(outer, nested) && !s.lives(outer)
+}
+
+// lives reports whether the retry lives that was PID 1 where an attempt ran: a worker outlives its attempts.
+func (s survivors) lives(process string) bool {
+	life := proc.LifeOf(process)
+	if life == "" || s.journal.absent() {
+		return false
+	}
+	pid, err := s.journal.Journal.Owner(lock.Name(lifeName(life)))
+	return pid != 0 || err != nil
+}
+
+// lifeName is the name that a PID 1 owns as long as it lives. No task has such a name.
+func lifeName(life string) string { return "\x00life: " + life }
+
+// ownLife takes that name.
+func ownLife(journal state.Owners) {
+	if life := proc.Life(); life != "" {
+		_, _, _ = journal.OwnName(lifeName(life)) // without it, the attempts of this process are taken for ended
+	}
 }
 
 // longWait is the longest wait that a resume does not announce.
@@ -272,8 +301,7 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		}
 	}
 	if err == nil { // a later resume goes on with this stdin
-		changed := t.Options.Source != before.Source || t.Options.Stdin != before.Stdin || t.Reason == task.ReasonHangup
-		err = journal.amend(context.Background(), t, how.amended || changed)
+		err = journal.amend(context.Background(), t, how.amended || t.Options != before || t.Reason == task.ReasonHangup)
 	}
 	if err == nil && kept && !t.KeepsInput() {
 		journal.Journal.DropInput(t)

@@ -7,10 +7,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -83,6 +85,7 @@ func (p info) isWithin(taskID string, attempt int) bool {
 type token struct {
 	Shared  bool   `json:"shared,omitempty"` // the group was retry's own
 	Init    bool   `json:"init,omitempty"`   // retry was PID 1, with which the system kills all others of the namespace
+	Life    string `json:"life,omitempty"`   // that of this PID 1: see Life
 	Early   bool   `json:"early,omitempty"`  // Start is a moment before the start of the process
 	info           // of the process that was started; before that Pid is 0 and Group that of retry
 	Machine string `json:"machine"`           // empty if the system did not describe it
@@ -112,9 +115,29 @@ func (p *Process) earlyToken() string {
 }
 
 func (k token) text() string {
-	k.Init, k.Machine, k.System = os.Getpid() == 1, machine(), system()
+	k.Life, k.Machine, k.System = Life(), machine(), system()
+	k.Init = k.Life != ""
 	text, _ := json.Marshal(k) // which cannot fail for numbers and strings
 	return string(text)
+}
+
+// Life tells this process from all others if it is PID 1, so that its container lives as long as it does; else it is
+// empty.
+var Life = sync.OnceValue(func() string {
+	if os.Getpid() != 1 {
+		return ""
+	}
+	return strconv.FormatUint(rand.Uint64(), 36)
+})
+
+// LifeOf returns the Life of the retry that made an attempt, in another container; empty where the attempt has not
+// ended with that.
+func LifeOf(process string) string {
+	var known token
+	if json.Unmarshal([]byte(process), &known) != nil || known.Assumed || known.Machine == machine() {
+		return ""
+	}
+	return known.Life
 }
 
 // isProcess reports whether p, which has the number of the process that was started, is that process.
@@ -215,8 +238,10 @@ var (
 	errNoProc   = errors.New("the system does not show its processes here (is /proc mounted?)")
 	errNotShown = errors.New("the system did not show its processes where it ran")
 	errEnded    = errors.New("they have all ended")
-	errElse     = errors.New("it ran in another container, or in another pid or time namespace")
 )
+
+// ErrElsewhere says that the processes of an attempt cannot be seen from here.
+var ErrElsewhere = errors.New("it ran in another container, or in another pid or time namespace")
 
 // survivors returns the living processes of an attempt. It returns an error where they cannot be seen, or where there
 // are none but something that may be one, unless a user has said that they have ended.
@@ -304,7 +329,7 @@ func (k token) visible(noted bool) error {
 	case k.Machine == "":
 		return errNotShown
 	case bootOf(k.Machine) == bootOf(here), k.ofAnotherSystem(here):
-		return errElse
+		return ErrElsewhere
 	}
 	return errEnded // the machine has been booted anew
 }

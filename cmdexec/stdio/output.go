@@ -19,6 +19,7 @@ type Output struct {
 	Mode           task.OutputMode
 	Limit          int64 // bytes that OutputFinal holds of one attempt; 0 = no limit
 	Capture        task.CaptureMode
+	Apart          bool                     // conditions tell the streams apart, although both lead to one file
 	Tail           int                      // size of the captured end of a stream, at least task.StoredTail
 	Temporary      func() (*os.File, error) // creates a file for held output that is too large for memory
 	BeforeFlush    func()                   // called before held output is written; nil for nothing
@@ -67,7 +68,7 @@ func (o *Output) Open(t *task.Task) (*Streams, error) {
 		return s, nil
 	}
 	var err, err2 error
-	if SameFile(o.Stdout, o.Stderr) { // only a single pipe keeps the order of the writes
+	if !o.Apart && SameFile(o.Stdout, o.Stderr) { // only a single pipe keeps the order of the writes
 		s.stdout, err = o.capture(s, &s.Stdout)
 		s.stderr, s.Stderr = s.stdout, s.Stdout
 	} else {

@@ -239,7 +239,8 @@ func (s *InheritedStdin) Release() {
 }
 
 // rewind opens the file anew at the start offset. The shared offset moves only forward, when the attempt has ended: a
-// loop around retry may be reading from the same descriptor, and must not see a line twice.
+// loop around retry may be reading from the same descriptor, and must not see a line twice. That holds whoever else has
+// the file open: what an earlier attempt has left reading goes on from there, as without retry.
 func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 	private, err := openAt(s.File, s.start)
 	before := int64(0) // bytes of the file that private lacks
@@ -260,7 +261,7 @@ func (s *InheritedStdin) rewind(at int64) (*Input, error) {
 		read, err := private.Seek(0, io.SeekCurrent)
 		read += before
 		shared, err2 := s.File.Seek(0, io.SeekCurrent)
-		if err == nil && err2 == nil && read > shared && !s.isHeld() { // or what was left running would miss something
+		if err == nil && err2 == nil && read > shared {
 			_, _ = s.File.Seek(read, io.SeekStart)
 		}
 		return errors.Join(s.noteGrowth(), private.Close())
