@@ -175,6 +175,9 @@ func inherited(own []string, dir string) []string {
 	if tasks := strings.Trim(id+","+outer, ","); tasks != "" {
 		env = append(env, proc.EnvOuterTasks+"="+tasks)
 	}
+	if life := proc.Container(); life != "" {
+		env = append(env, proc.EnvContainer+"="+life)
+	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)
 	}

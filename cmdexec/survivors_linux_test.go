@@ -65,7 +65,6 @@ func startOrphans(t *testing.T, shared bool, processes int, code string) *orphan
 // token is the text in the journal that tells where the processes of an attempt are found.
 type token struct {
 	Shared  bool   `json:"shared,omitempty"`
-	Init    bool   `json:"init,omitempty"`
 	Pid     int    `json:"pid"`
 	Group   int    `json:"group"`
 	Session int    `json:"session"`

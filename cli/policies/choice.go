@@ -257,7 +257,7 @@ func (c *Choice) UnknownSpec(notCurve error) error {
 
 // variables are those that no flag has given its name. The last ones are what a command finds in its environment.
 var variables = []string{
-	"RETRY_STATE_DIR", "RETRY_CONFIG", "RETRY_OUTER_TASKS",
+	"RETRY_STATE_DIR", "RETRY_CONFIG", "RETRY_OUTER_TASKS", "RETRY_CONTAINER",
 	"RETRY_TASK_ID", "RETRY_ATTEMPT", "RETRY_MAX_ATTEMPTS", "RETRY_IDEMPOTENCY_KEY", "RETRY_LAST_EXIT", "RETRY_STATUS",
 }
 

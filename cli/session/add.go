@@ -36,7 +36,7 @@ func OpenQueue(ctx context.Context, p *Host, stateDir string) (*sqlite.Queue, er
 	if err != nil {
 		return nil, text.WithHint(err, "retry doctor "+render.Command([]string{"--state", place.Dir})+" says what is wrong")
 	}
-	ownLife(queue)
+	p.noteContainer(queue)
 	return queue, nil
 }
 

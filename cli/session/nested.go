@@ -138,12 +138,12 @@ func stopOwner(ctx context.Context, journal state.Store, t *task.Task) (note str
 	}
 	switch {
 	case err == nil && pid == 0:
-		return stopSurvivors(t)
+		return stopSurvivors(journal, t)
 	case err != nil || pid < 0:
 		return "; an attempt that runs now goes on to its end: its process cannot be signalled from here"
 	}
 	if t.Status == task.Pending { // it waits, perhaps for what a killed attempt has left
-		note = stopSurvivors(t)
+		note = stopSurvivors(journal, t)
 	}
 	var sig os.Signal = syscall.SIGTERM
 	owner, err := journal.Owner(lock.Name(OneOfSeveral(t.Number)))
@@ -177,9 +177,9 @@ func SignalOwner(journal state.Store, number int64, sig os.Signal) (pid int) {
 }
 
 // stopSurvivors sends TERM to the processes that the last attempt left running when its retry died.
-func stopSurvivors(t *task.Task) (note string) {
+func stopSurvivors(journal state.Store, t *task.Task) (note string) {
 	survivors := proc.Survivors{}
-	if t.Last.CutOff() {
+	if t.Last.CutOff() && !containerEnded(journal, t.Last) {
 		switch found, err := survivors.Find(t, t.Last); {
 		case err != nil:
 			note = fmt.Sprintf("; its attempt may still be running, and cannot be seen from here: %v", err)

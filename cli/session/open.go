@@ -25,7 +25,7 @@ import (
 func OpenJournal(ctx context.Context, p *Host, stateDir string) (state.Store, error) {
 	journal, err := openWith(ctx, sqlite.OpenWritable, p, stateDir)
 	if err == nil {
-		ownLife(journal)
+		p.noteContainer(journal)
 	}
 	return journal, err
 }
@@ -78,7 +78,7 @@ func openForRun(ctx context.Context, p *Host, stateDir string, f *flags.JournalF
 			j, err := sqlite.Open(ctx, dir)
 			if err == nil {
 				j.SyncFirst = f.RequireState
-				ownLife(j)
+				p.noteContainer(j)
 			}
 			return j, err
 		}, p, stateDir)

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -92,16 +94,10 @@ func (s survivors) FindUnrecorded(t *task.Task) string {
 // findOrAssume has --assume-dead hold for the later runs of the name that cannot see the processes either. Where that
 // cannot be written, they ask again. A request has no processes.
 func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
-	if t.Target != nil {
+	if t.Target != nil || !s.journal.absent() && containerEnded(s.journal.Journal, a) {
 		return "", nil
 	}
 	found, err := s.Survivors.Find(t, a)
-	if s.lives(a.Process) {
-		err = proc.ErrElsewhere
-	}
-	if err != nil && s.endedWithOuter(t, a) {
-		return "", nil
-	}
 	if err == nil || !s.assumeDead {
 		return found, err
 	}
@@ -111,25 +107,6 @@ func (s survivors) findOrAssume(t *task.Task, a task.Attempt) (string, error) {
 		_ = s.journal.Journal.NoteAssumed(ctx, t, proc.AssumeDead(a.Process))
 	}
 	return "", nil
-}
-
-// endedWithOuter reports whether an attempt of a nested task has ended with the container of its outer task.
-func (s survivors) endedWithOuter(t *task.Task, a task.Attempt) bool {
-	if t.Parent == "" || s.journal.absent() {
-		return false
-	}
-	ctx := context.Background()
-	outer, err := s.journal.Journal.Find(ctx, t.Parent)
-	if err != nil {
-		return false
-	}
-	attempts, err := s.journal.Journal.Attempts(ctx, outer.Number)
-	for _, o := range slices.Backward(attempts) {
-		if !o.StartedAt.After(a.StartedAt) { // it ran in this one
-			return err == nil && s.endedTogether(o.Process, a.Process)
-		}
-	}
-	return false
 }
 
 // inHand reports whether the process that carries a cancelled attempt lives: it may be about to start the command, or
@@ -174,32 +151,36 @@ func (s survivors) nested(t *task.Task) []*task.Task {
 		return nil
 	}
 	nested, _ := s.journal.Journal.Nested(context.Background(), t) // what can be read
-	return slices.DeleteFunc(nested, func(n *task.Task) bool { return s.endedTogether(t.Last.Process, n.Last.Process) })
+	return nested
 }
 
-// endedTogether reports whether an attempt, and what was nested in it, have ended with their container.
-func (s survivors) endedTogether(outer, nested string) bool {
-	return proc.EndedTogether(outer, nested) && !s.lives(outer)
-}
-
-// lives reports whether the retry lives that was PID 1 where an attempt ran: a worker outlives its attempts.
-func (s survivors) lives(process string) bool {
-	life := proc.LifeOf(process)
-	if life == "" || s.journal.absent() {
+// containerEnded reports whether all of an attempt has ended with a retry that was PID 1 where it ran. A worker, for one,
+// outlives its attempts.
+func containerEnded(journal state.Store, a task.Attempt) bool {
+	life := proc.ContainerOf(a.Process)
+	if life == "" || life == proc.Container() {
 		return false
 	}
-	pid, err := s.journal.Journal.Owner(lock.Name(lifeName(life)))
-	return pid != 0 || err != nil
+	pid, err := journal.Owner(lock.Name(lifeName(life)))
+	return pid == 0 && err == nil
 }
 
 // lifeName is the name that a PID 1 owns as long as it lives. No task has such a name.
 func lifeName(life string) string { return "\x00life: " + life }
 
-// ownLife takes that name.
-func ownLife(journal state.Owners) {
-	if life := proc.Life(); life != "" {
-		_, _, _ = journal.OwnName(lifeName(life)) // without it, the attempts of this process are taken for ended
+// noteContainer notes with which PID 1 this process ends: itself, or the one that an outer retry has told of, if both use
+// the same journal.
+func (p *Host) noteContainer(journal state.Owners) {
+	life := p.Getenv(proc.EnvContainer)
+	if os.Getpid() == 1 {
+		life = strconv.FormatUint(rand.Uint64(), 36)
+		if owned, _, err := journal.OwnName(lifeName(life)); !owned || err != nil {
+			return
+		}
+	} else if pid, err := journal.Owner(lock.Name(lifeName(life))); life == "" || pid == 0 || err != nil {
+		return
 	}
+	proc.SetContainer(life)
 }
 
 // longWait is the longest wait that a resume does not announce.

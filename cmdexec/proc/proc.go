@@ -3,7 +3,10 @@
 // running.
 package proc
 
-import "os"
+import (
+	"os"
+	"sync/atomic"
+)
 
 // The variables by which the processes of a task are found.
 const (
@@ -11,7 +14,19 @@ const (
 	EnvAttempt    = "RETRY_ATTEMPT"
 	EnvStatus     = "RETRY_STATUS"      // of the task; set for hooks only
 	EnvOuterTasks = "RETRY_OUTER_TASKS" // those that a nested retry runs in, as ID:ATTEMPT, separated by commas
+	EnvContainer  = "RETRY_CONTAINER"   // the life of the retry that is PID 1 where it runs
 )
+
+var container atomic.Value
+
+// SetContainer names the life of the PID 1 with which the system ends this process and all that it starts.
+func SetContainer(life string) { container.Store(life) }
+
+// Container returns that name; empty where nobody knows one.
+func Container() string {
+	life, _ := container.Load().(string)
+	return life
+}
 
 // Command describes a process to start.
 type Command struct {

@@ -2,7 +2,6 @@ package proc
 
 import (
 	"cmp"
-	"errors"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -147,17 +146,8 @@ func (Survivors) Find(*task.Task, task.Attempt) (string, error) { return "", nil
 // FindUnrecorded finds nothing, for the same reason.
 func (Survivors) FindUnrecorded(*task.Task) string { return "" }
 
-// Life is not known.
-func Life() string { return "" }
-
-// LifeOf is not known.
-func LifeOf(string) string { return "" }
-
-// ErrElsewhere does not occur.
-var ErrElsewhere = errors.New("it ran elsewhere")
-
-// EndedTogether reports whether an attempt and what was nested in it have ended with their container: not known here.
-func EndedTogether(outer, nested string) bool { return false }
+// ContainerOf is not known.
+func ContainerOf(string) string { return "" }
 
 // Signal implements runner.Survivors.
 func (Survivors) Signal(*task.Task, task.Attempt, os.Signal) {}

@@ -7,12 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -83,14 +81,13 @@ func (p info) isWithin(taskID string, attempt int) bool {
 
 // token tells a later run how to find the processes of an attempt. The journal stores it as JSON.
 type token struct {
-	Shared  bool   `json:"shared,omitempty"` // the group was retry's own
-	Init    bool   `json:"init,omitempty"`   // retry was PID 1, with which the system kills all others of the namespace
-	Life    string `json:"life,omitempty"`   // that of this PID 1: see Life
-	Early   bool   `json:"early,omitempty"`  // Start is a moment before the start of the process
-	info           // of the process that was started; before that Pid is 0 and Group that of retry
-	Machine string `json:"machine"`           // empty if the system did not describe it
-	System  string `json:"system,omitempty"`  // what stays of that when it is booted anew; empty where nobody knows
-	Assumed bool   `json:"assumed,omitempty"` // a user has said that all have ended: it counts where they cannot be seen
+	Shared    bool   `json:"shared,omitempty"` // the group was retry's own
+	Early     bool   `json:"early,omitempty"`  // Start is a moment before the start of the process
+	info             // of the process that was started; before that Pid is 0 and Group that of retry
+	Machine   string `json:"machine"`             // empty if the system did not describe it
+	System    string `json:"system,omitempty"`    // what stays of that when it is booted anew; empty where nobody knows
+	Container string `json:"container,omitempty"` // with which all of it ends
+	Assumed   bool   `json:"assumed,omitempty"`   // a user has said that all have ended: it counts where they cannot be seen
 
 	others map[int]bool // groups, when it is looked for: see groupsOfOthers
 }
@@ -115,29 +112,19 @@ func (p *Process) earlyToken() string {
 }
 
 func (k token) text() string {
-	k.Life, k.Machine, k.System = Life(), machine(), system()
-	k.Init = k.Life != ""
+	k.Machine, k.System, k.Container = machine(), system(), Container()
 	text, _ := json.Marshal(k) // which cannot fail for numbers and strings
 	return string(text)
 }
 
-// Life tells this process from all others if it is PID 1, so that its container lives as long as it does; else it is
-// empty.
-var Life = sync.OnceValue(func() string {
-	if os.Getpid() != 1 {
-		return ""
-	}
-	return strconv.FormatUint(rand.Uint64(), 36)
-})
-
-// LifeOf returns the Life of the retry that made an attempt, in another container; empty where the attempt has not
-// ended with that.
-func LifeOf(process string) string {
+// ContainerOf returns the Container in which an attempt ran; empty where nobody knows, or a user has said that all of the
+// attempt has ended.
+func ContainerOf(process string) string {
 	var known token
-	if json.Unmarshal([]byte(process), &known) != nil || known.Assumed || known.Machine == machine() {
+	if json.Unmarshal([]byte(process), &known) != nil || known.Assumed {
 		return ""
 	}
-	return known.Life
+	return known.Container
 }
 
 // isProcess reports whether p, which has the number of the process that was started, is that process.
@@ -238,10 +225,8 @@ var (
 	errNoProc   = errors.New("the system does not show its processes here (is /proc mounted?)")
 	errNotShown = errors.New("the system did not show its processes where it ran")
 	errEnded    = errors.New("they have all ended")
+	errElse     = errors.New("it ran in another container, or in another pid or time namespace")
 )
-
-// ErrElsewhere says that the processes of an attempt cannot be seen from here.
-var ErrElsewhere = errors.New("it ran in another container, or in another pid or time namespace")
 
 // survivors returns the living processes of an attempt. It returns an error where they cannot be seen, or where there
 // are none but something that may be one, unless a user has said that they have ended.
@@ -316,12 +301,10 @@ func withDescendants(of, all []info) []info {
 }
 
 // visible returns an error where the processes of an attempt cannot be seen: errEnded where they have ended with their
-// system or their container.
+// system.
 func (k token) visible(noted bool) error {
 	here := machine()
 	switch {
-	case noted && k.Init && k.Machine != here:
-		return errEnded
 	case here == "":
 		return errNoProc
 	case !noted || k.Machine == here:
@@ -329,7 +312,7 @@ func (k token) visible(noted bool) error {
 	case k.Machine == "":
 		return errNotShown
 	case bootOf(k.Machine) == bootOf(here), k.ofAnotherSystem(here):
-		return ErrElsewhere
+		return errElse
 	}
 	return errEnded // the machine has been booted anew
 }
@@ -343,16 +326,6 @@ func (k token) ofAnotherSystem(here string) bool {
 
 // firstNamespace is the pid namespace in which Linux boots: PROC_PID_INIT_INO of include/linux/proc_ns.h.
 const firstNamespace = "pid:[4026531836]"
-
-// EndedTogether reports whether an attempt and what was nested in it have ended with their container: of the outer
-// attempt, retry was the first process, with which the system ends all others.
-func EndedTogether(outer, nested string) bool {
-	var out, in token
-	if json.Unmarshal([]byte(outer), &out) != nil || json.Unmarshal([]byte(nested), &in) != nil {
-		return false
-	}
-	return out.Machine == in.Machine && errors.Is(out.visible(out.Start != 0), errEnded)
-}
 
 // ancestorsOf returns the process itself, its parent, and so on.
 func ancestorsOf(pid int, all []info) (line []int) {

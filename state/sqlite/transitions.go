@@ -337,8 +337,7 @@ func (j *Journal) recordInFlight(c *conn.Conn, t *task.Task, a task.Attempt) err
 
 const (
 	setAttempt = `UPDATE attempts SET duration = ?, exit = ?, signal = ?, error = ?, message = ?, decision = ?, delay = ?,
-		shortened = ?, success = ?, rule = ?, exchange = ?, process = coalesce(process, ?)
-		WHERE task = ? AND number = ? AND `
+		shortened = ?, success = ?, rule = ?, exchange = ? WHERE task = ? AND number = ? AND `
 	isInFlight  = "decision IS NULL"
 	isCancelled = "decision = 'cancelled' AND exit IS NULL"
 
@@ -360,12 +359,8 @@ func updateAttempt(c *conn.Conn, number int64, a task.Attempt, guard string) (fo
 	if err != nil {
 		return false, err
 	}
-	process := ""
-	if o.IsCrash() && a.Later == 0 { // which only a note may tell of, and that makes room for the next one
-		process = a.Process
-	}
 	changed, err := c.Exec(setAttempt+guard, duration, exit, nullable(o.Signal), nullable(string(o.Error)),
-		nullable(o.Message), d.Verdict, delay, d.Shortened, d.Success, rule, exchange, nullable(process), number, a.Number)
+		nullable(o.Message), d.Verdict, delay, d.Shortened, d.Success, rule, exchange, number, a.Number)
 	if err != nil || changed == 0 {
 		return false, err
 	}
