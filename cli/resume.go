@@ -45,7 +45,7 @@ Usage:
   retry resume [flags] --all
 
 Examples:
-  retry resume nightly                   one; its output comes here, unless a file had it
+  retry resume nightly                   one, with its output here
   retry resume --now nightly             without what is left of its wait, wherever it waits
   retry resume --all --max-age 24h       what a reboot cut off; a unit in docs/cron.md does it at boot
   retry resume --all --dry-run           what that would run

@@ -215,7 +215,8 @@ func TestSurvivorsOutsideTheGroup(t *testing.T) {
 			other.checkFound(want) // the journal may have failed before this attempt, and know an earlier one
 			unrecorded := func(last int) string {
 				other.task.Last.Number = last
-				return nameless(proc.Survivors{}.FindUnrecorded(&other.task))
+				found, _ := proc.Survivors{}.FindUnrecorded(&other.task)
+				return nameless(found)
 			}
 			if got := unrecorded(0); got != want {
 				t.Errorf("of an attempt that the journal does not know: got %q, want %q", got, want)

@@ -129,8 +129,9 @@ type Survivors interface {
 	// Signal sends them a signal; without an attempt, what FindUnrecorded describes.
 	Signal(t *task.Task, a task.Attempt, sig os.Signal)
 	// FindUnrecorded describes what runs of a hook that was cut off with retry, or of an attempt after the task's last
-	// one, which began while the journal could not be written; "" is nothing.
-	FindUnrecorded(t *task.Task) string
+	// one, which began while the journal could not be written, or what a nested retry has left; "" is nothing. It returns
+	// an error where nobody can see that from here.
+	FindUnrecorded(t *task.Task) (string, error)
 	// Unwanted reports whether to stop them (--kill-orphans) instead of waiting for their end.
 	Unwanted() bool
 }
@@ -214,5 +215,9 @@ func (r *Runner) findLeft(t *task.Task) (found string, by task.Attempt, err erro
 			return found, t.Last, err
 		}
 	}
-	return r.Survivors.FindUnrecorded(t), task.Attempt{}, nil
+	if found, err = r.Survivors.FindUnrecorded(t); err != nil {
+		err = fmt.Errorf("what a nested retry has left of attempt %d may still be running, and cannot be seen from here: %w"+
+			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Latest(), err)
+	}
+	return found, task.Attempt{}, err
 }

@@ -66,17 +66,17 @@ func (l *leftovers) Signal(_ *task.Task, _ task.Attempt, sig os.Signal) {
 	l.signals = append(l.signals, fmt.Sprint(sig, " at ", time.Since(l.begun)))
 }
 
-func (l *leftovers) FindUnrecorded(*task.Task) string {
+func (l *leftovers) FindUnrecorded(*task.Task) (string, error) {
 	if l.hook == 0 {
-		return ""
+		return "", nil
 	}
 	if l.begun.IsZero() {
 		l.begun = time.Now()
 	}
 	if time.Since(l.begun) >= l.hook {
-		return ""
+		return "", nil
 	}
-	return "process 43"
+	return "process 43", nil
 }
 
 func (l *leftovers) Unwanted() bool { return l.unwanted }

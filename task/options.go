@@ -29,7 +29,7 @@ type Source struct {
 	Terminal bool   `json:"terminal,omitempty"`
 }
 
-// Destination is a file that a command has as its stdout or stderr, so that a resume writes there, too. The zero value is
+// Destination is a file that a line's shell has opened as its stdout: a resume does not write there. The zero value is
 // none.
 type Destination struct {
 	Path  string `json:"path,omitempty"`
@@ -91,10 +91,9 @@ const DefaultHookTimeout = 30 * time.Second
 
 // Options are how a task is run, beside its policy. The zero value is a plain command.
 type Options struct {
-	Stdin       StdinMode     `json:"stdin,omitempty"` // empty: auto
-	Source      Source        `json:"source,omitzero"` // of a command that inherits its stdin
-	Stdout      Destination   `json:"stdout,omitzero"` // of a task that a line has begun
-	Stderr      Destination   `json:"stderr,omitzero"`
+	Stdin       StdinMode     `json:"stdin,omitempty"`        // empty: auto
+	Source      Source        `json:"source,omitzero"`        // of a command that inherits its stdin
+	Stdout      Destination   `json:"stdout,omitzero"`        // of the line that has begun it
 	Output      OutputMode    `json:"output,omitempty"`       // empty: stream
 	OutputLimit int64         `json:"output_limit,omitempty"` // bytes that OutputFinal holds; 0 = no limit
 	Capture     CaptureMode   `json:"capture,omitempty"`      // empty: none

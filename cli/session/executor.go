@@ -42,20 +42,21 @@ type ExecOptions struct {
 	rest     bool           // what an earlier line has left of this process's stdin is wanted
 	before   *task.Source   // the stdin of an earlier run of the name that was cut off; nil for none
 
-	stdout, stderr *os.File // where the task's output goes
-
 	// read reads the body of a new task, once it is needed; nil: it was read.
 	read func() (*spool.Spool, error)
 }
 
-// newRunner puts the parts together. An error says that the task's stdin is lost.
-func (p *Host) newRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
+// newTaskRunner puts the parts together. An error says that the task's stdin is lost.
+func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
 	resumed bool) (*taskRunner, error) {
 	if !resumed && o.read != nil {
 		var err error
 		if o.Body, err = o.read(); err != nil {
 			return nil, err
 		}
+	}
+	if !resumed || o.ownStdin {
+		t.Options.Stdout = stdio.DestinationOf(p.Stdout)
 	}
 	if t.Kind == request.Kind {
 		return p.newRequestRunner(t, journal, lines, o, resumed)
@@ -79,8 +80,8 @@ func (p *Host) newRunner(t *task.Task, journal *Journal, lines render.Observer, 
 	}
 	commands.Stdin = pipes
 	commands.Output = stdio.Output{
-		Stdout: o.stdout, Stderr: o.stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
-		Apart:   o.stdout == o.stderr && t.Policy.Captures() != task.CaptureNone,
+		Stdout: p.Stdout, Stderr: p.Stderr, Mode: t.Options.Output, Limit: t.Options.OutputLimit,
+		Apart:   p.isWorkers() && t.Policy.Captures() != task.CaptureNone,
 		Capture: t.Options.Capture, Tail: tail, Temporary: journal.temporary, BeforeFlush: lines.Clear,
 		LimitExceeded: func(t *task.Task, limit int64) {
 			lines.Warn(fmt.Errorf("attempt %d has written more than %v: its output is passed on from now on, "+
@@ -100,7 +101,7 @@ func (p *Host) newRunner(t *task.Task, journal *Journal, lines render.Observer, 
 				"and it will not be tried again", t.AttemptCount, why))
 		},
 	}
-	run := p.assemble(t, commands, commands, journal, lines, o.stderr, done)
+	run := p.assemble(t, commands, commands, journal, lines, done)
 	if shared, ok := stdin.(*stdio.InheritedStdin); ok {
 		run.Unsettled = shared.Unsettled
 	}
@@ -114,7 +115,7 @@ func awaitStop() {
 }
 
 func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *Journal,
-	lines render.Observer, stderr *os.File, done func()) *taskRunner {
+	lines render.Observer, done func()) *taskRunner {
 	if t.Options.Ping != "" {
 		monitored := &pinger{Observer: lines, host: p, url: t.Options.Ping, lookUp: lookUpIn(environment(p.Environ, t))}
 		finish := done
@@ -122,7 +123,7 @@ func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexe
 	}
 	return &taskRunner{
 		Runner: &runner.Runner{
-			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: stderr},
+			Journal: journal, Executor: executor, Observer: lines, Hooks: cmdexec.Hooks{Executor: commands, Stderr: p.Stderr},
 			Random: random(t), Terminal: commands.Terminal, LateStop: awaitStop,
 		},
 		commands: commands,

@@ -39,7 +39,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 		Keep:      keep,
 		Lookup:    find,
 		UserAgent: userAgent(),
-		Output:    httpexec.Output{Stdout: stdio.Blocking{File: o.stdout}, Stderr: stdio.Blocking{File: o.stderr}},
+		Output:    httpexec.Output{Stdout: stdio.Blocking{File: p.Stdout}, Stderr: stdio.Blocking{File: p.Stderr}},
 		Temporary: journal.temporary,
 		Boot:      proc.Boot,
 	}
@@ -51,7 +51,7 @@ func (p *Host) newRequestRunner(t *task.Task, journal *Journal, lines render.Obs
 	}
 	commands := p.commands(t, o)
 	commands.Stdin = stdio.NullStdin{}
-	return p.assemble(t, executor, commands, journal, lines, o.stderr, func() { executor.Close(t); done() }), nil
+	return p.assemble(t, executor, commands, journal, lines, func() { executor.Close(t); done() }), nil
 }
 
 // newCallRunner puts together what makes a task's call.
@@ -63,10 +63,10 @@ func (p *Host) newCallRunner(t *task.Task, journal *Journal, lines render.Observ
 			return nil, err
 		}
 	}
-	executor := &grpcexec.Executor{Lookup: find, UserAgent: userAgent(), Stdout: o.stdout}
+	executor := &grpcexec.Executor{Lookup: find, UserAgent: userAgent(), Stdout: p.Stdout}
 	commands := p.commands(t, o)
 	commands.Stdin = stdio.NullStdin{}
-	return p.assemble(t, executor, commands, journal, lines, o.stderr, executor.Close), nil
+	return p.assemble(t, executor, commands, journal, lines, executor.Close), nil
 }
 
 // requestOf returns the request that a task sends, or one with the metadata of its call: what of it is secret.

@@ -214,7 +214,7 @@ func (w *Wrapper) tryAcquire(ctx context.Context, journal state.Store, t *task.T
 		return nameResult{}, err
 	case w.Fresh:
 		if isWithin(ctx, journal, t.Parent, interrupted.ID) { // what that has left runs this one, which takes its place
-			t.Parent = ""
+			t.Parent = unfinished(ctx, journal, interrupted.Parent)
 		}
 		return nameResult{discarded: interrupted}, nil
 	}

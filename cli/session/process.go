@@ -267,58 +267,17 @@ func DieOf(sig os.Signal) {
 	}
 }
 
-// newTaskRunner puts together what runs a task. An error says that the task's stdin is lost.
-func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observer, o ExecOptions,
-	resumed bool) (*taskRunner, error) {
-	closeOutput := func() {}
-	o.stdout, o.stderr = p.Stdout, p.Stderr
-	switch {
-	case resumed && !o.ownStdin:
-		closeOutput = o.reopenOutput(t, lines)
-	case !journal.absent():
-		t.Options.Stdout, t.Options.Stderr = stdio.DestinationOf(p.Stdout), stdio.DestinationOf(p.Stderr)
-	}
-	run, err := p.newRunner(t, journal, lines, o, resumed)
-	if err != nil {
-		closeOutput()
-		return nil, err
-	}
-	finish := run.Close
-	run.Close = func() { finish(); closeOutput() }
-	return run, nil
-}
+// isWorkers reports whether this is the host of a worker's attempt, which has one file for both streams.
+func (p *Host) isWorkers() bool { return p.Stdout == p.Stderr }
 
-// reopenOutput sends the output of a task that goes on without the line which began it to the files of that line, if it
-// had any: its script looks there.
-func (o *ExecOptions) reopenOutput(t *task.Task, lines render.Observer) (closeOutput func()) {
-	var opened []*os.File
-	for _, stream := range []struct {
-		own    **os.File
-		before task.Destination
-	}{{&o.stdout, t.Options.Stdout}, {&o.stderr, t.Options.Stderr}} {
-		if stream.before == (task.Destination{}) || stream.before == stdio.DestinationOf(*stream.own) {
-			continue
-		}
-		again := stream.own == &o.stderr && stream.before == t.Options.Stdout
-		id, path := render.ShortID(t.ID), text.Escape(stream.before.Path)
-		file, err := stdio.Append(stream.before)
-		switch {
-		case err == nil:
-			*stream.own, opened = file, append(opened, file)
-			if !again {
-				lines.Say(fmt.Sprintf("the output of %s goes to %s, as before", id, path))
-			}
-		case !again:
-			err = fmt.Errorf("the output of %s went to %s (%w): it comes here", id, path, err)
-			if stream.own == &o.stdout {
-				err = runner.Loss{Err: err, New: true}
-			}
-			lines.Warn(err)
-		}
+// warnOfOutput warns where a shell had opened a file as stdout for the line that began a task, and has not here: a
+// script, or a hook, may look for the output there.
+func (p *Host) warnOfOutput(t *task.Task, lines render.Observer) {
+	before := t.Options.Stdout
+	if before.Inode == 0 || before.Inode == stdio.DestinationOf(p.Stdout).Inode {
+		return
 	}
-	return func() {
-		for _, file := range opened {
-			_ = file.Close()
-		}
-	}
+	lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("what %s writes does not go to %s now, as it did before"+
+		"\nhint: the line typed again opens that, and so does retry resume %[1]s >>%[3]s",
+		render.ShortID(t.ID), text.Escape(before.Path), render.Command([]string{before.Path}))})
 }

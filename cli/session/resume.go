@@ -63,19 +63,19 @@ func (s survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 
 // FindUnrecorded implements runner.Survivors. What a nested retry of a hook has left is of the hook; and where a nested
 // one was killed before its outer one, that has seen the end of its attempt, but not of what the nested one has left.
-func (s survivors) FindUnrecorded(t *task.Task) string {
+func (s survivors) FindUnrecorded(t *task.Task) (string, error) {
 	if !s.journal.absent() && t.Number != 0 {
 		switch pid, err := s.journal.Journal.HookOwner(t.Number); {
 		case pid == 0 || err != nil:
 		case slices.Contains(s.outer, t.ID): // it would wait for itself
-			return ""
+			return "", nil
 		default:
-			return "its hook"
+			return "its hook", nil
 		}
 	}
-	found := s.Survivors.FindUnrecorded(t)
-	if found != "" {
-		return found
+	found, err := s.Survivors.FindUnrecorded(t)
+	if found != "" || err != nil {
+		return found, err
 	}
 	hooked := t.Options.OnStart != "" || t.Options.OnRetry != ""
 	ended := t.Last.StartedAt.Add(t.Last.Outcome.Duration)
@@ -84,11 +84,11 @@ func (s survivors) FindUnrecorded(t *task.Task) string {
 		if ofHook := !n.CreatedAt.Before(ended); ofHook && (!hooked || n.CreatedAt.Before(oldest)) {
 			continue // a daemon has begun it, or the hook has left it on purpose
 		}
-		if found, _ = s.Survivors.Find(n, n.Last); found != "" {
+		if found, err = s.findOrAssume(n, n.Last); found != "" || err != nil {
 			break
 		}
 	}
-	return found
+	return found, err
 }
 
 // findOrAssume has --assume-dead hold for the later runs of the name that cannot see the processes either. Where that
@@ -293,6 +293,9 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	}
 	if now := time.Now(); t.NextAttemptAt.Sub(now) > longWait {
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
+	}
+	if !p.isWorkers() || t.AttemptCount == t.RequeuedAfter { // a worker puts together each attempt
+		p.warnOfOutput(t, lines)
 	}
 	run.commands.Dir = t.Directory
 	run.Survivors = p.newSurvivors(how.SurvivorFlags, journal)

@@ -181,15 +181,14 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 	}
 	look := c.host.newSurvivors(flags.SurvivorFlags{}, journal)
 	for _, other := range append(earlier, t) {
-		if found := look.FindUnrecorded(other); found != "" {
-			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that",
-				render.ShortID(other.ID), found)
-		}
-		if !other.Last.CutOff() {
-			continue
-		}
-		found, err := look.Find(other, other.Last)
+		found, err := look.FindUnrecorded(other)
 		attempt := fmt.Sprintf("%s: attempt %d", render.ShortID(other.ID), other.Last.Latest())
+		switch {
+		case found != "":
+			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that", render.ShortID(other.ID), found)
+		case err == nil && other.Last.CutOff():
+			found, err = look.Find(other, other.Last)
+		}
 		switch {
 		case err != nil:
 			return fmt.Errorf("%s may still be running, and cannot be seen from here: %w"+

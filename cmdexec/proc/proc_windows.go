@@ -144,7 +144,7 @@ func (j job) close() { _ = windows.CloseHandle(windows.Handle(j)) }
 func (Survivors) Find(*task.Task, task.Attempt) (string, error) { return "", nil }
 
 // FindUnrecorded finds nothing, for the same reason.
-func (Survivors) FindUnrecorded(*task.Task) string { return "" }
+func (Survivors) FindUnrecorded(*task.Task) (string, error) { return "", nil }
 
 // ContainerOf is not known.
 func ContainerOf(string) string { return "" }

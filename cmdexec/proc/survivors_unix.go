@@ -158,7 +158,7 @@ func (s Survivors) Find(t *task.Task, a task.Attempt) (string, error) {
 }
 
 // FindUnrecorded implements runner.Survivors.
-func (s Survivors) FindUnrecorded(t *task.Task) string { return describe(unrecorded(t)) }
+func (s Survivors) FindUnrecorded(t *task.Task) (string, error) { return describe(unrecorded(t)), nil }
 
 // unrecorded returns the living processes of hooks, and of an attempt after the task's last one. A worker begins none
 // that it could not claim. What is older than a hook may run was left by that on purpose.

@@ -133,18 +133,6 @@ func DestinationOf(f *os.File) task.Destination {
 	return task.Destination{Path: pathOf(f), Inode: files.Inode(info)}
 }
 
-// Append opens the file that a command had as its stdout or stderr, to write at its end.
-func Append(d task.Destination) (*os.File, error) {
-	if info, err := os.Stat(d.Path); err == nil && (!info.Mode().IsRegular() || files.Inode(info) != d.Inode) {
-		return nil, errors.New("it is another file now")
-	}
-	f, err := os.OpenFile(d.Path, os.O_WRONLY|os.O_APPEND, 0)
-	if fault := (*os.PathError)(nil); errors.As(err, &fault) {
-		err = fault.Err
-	}
-	return f, err
-}
-
 func changed(s task.Source) error {
 	return fmt.Errorf("stdin was %q, which has changed since", s.Path)
 }

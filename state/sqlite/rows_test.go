@@ -756,7 +756,7 @@ func everyOption() task.Options {
 		OnStart: "echo start", OnRetry: "echo retry", OnSuccess: "echo success", OnFailure: "echo failure",
 		HookTimeout: time.Minute, Seed: seed(math.MaxUint64),
 		Mask: "key-[0-9]+", Exhausted: `{"targetUrl":"http://host/"}`, Ping: "http://host/{env:ID}", Signal: "SIGINT",
-		Report: "/r\xff", Stdout: task.Destination{Path: "/out", Inode: math.MaxUint64}, Stderr: task.Destination{Path: "/err", Inode: 1},
+		Report: "/r\xff", Stdout: task.Destination{Path: "/out", Inode: math.MaxUint64},
 		Source: task.Source{Path: "/a/\xff\"b\u2028", Inode: math.MaxUint64, Size: math.MaxInt64, Modified: -1, Offset: 7,
 			Pipe: true, Terminal: true},
 	}

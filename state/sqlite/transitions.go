@@ -251,7 +251,7 @@ func (j *Journal) decide(c *conn.Conn, t *task.Task, from task.Status, d task.De
 // would throw it away.
 func forReply(t *task.Task) bool {
 	target, ok := t.Target.(interface{ ForReply() bool })
-	return ok && t.Queue != task.QueueWorker && target.ForReply()
+	return ok && t.Queue != task.QueueWorker && (target.ForReply() || t.Options.Stdout.Inode != 0)
 }
 
 // CatchUp writes the end of a task whose owner could not write all of its attempts.
