@@ -322,7 +322,8 @@ func (a *attempt) checkCoding(response *http.Response) error {
 	return nil
 }
 
-// hasBody reports whether a reply has one: the header is that of another reply where it has none (RFC 9110, section 8.4).
+// hasBody reports whether a reply has one. Where it has none, the header describes what another reply would have (RFC
+// 9110, section 8.6).
 func hasBody(response *http.Response) bool {
 	return response.Request.Method != http.MethodHead && response.ContentLength != 0
 }

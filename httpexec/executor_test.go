@@ -679,7 +679,8 @@ func TestBodyThatCannotBeUnpacked(t *testing.T) {
 		{name: "HTTP/1.0", reply: "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello"},
 	} {
 		s := serve(t, replies("%s", tt.reply))
-		e := newSender(t, cmp.Or(tt.method, "GET"), s.url("http"), func(e *sender) { e.Network.Compressed = tt.compressed })
+		compressed := func(e *sender) { e.Network.Compressed = tt.compressed }
+		e := newSender(t, cmp.Or(tt.method, "GET"), s.url("http"), compressed)
 		o := execute(t, e)
 		s.saw(1)
 		if o.Exit != tt.want {

@@ -129,8 +129,8 @@ type Survivors interface {
 	// Signal sends them a signal; without an attempt, what FindUnrecorded describes.
 	Signal(t *task.Task, a task.Attempt, sig os.Signal)
 	// FindUnrecorded describes what runs of a hook that was cut off with retry, or of an attempt after the task's last
-	// one, which began while the journal could not be written, or what a nested retry has left; "" is nothing. It returns
-	// an error where nobody can see that from here.
+	// one, which began while the journal could not be written, or what a nested retry has left; "" is nothing. It
+	// returns an error where nobody can see that from here.
 	FindUnrecorded(t *task.Task) (string, error)
 	// Unwanted reports whether to stop them (--kill-orphans) instead of waiting for their end.
 	Unwanted() bool
@@ -205,19 +205,18 @@ func (r *Runner) FindLeft(t *task.Task) (string, error) {
 
 // findLeft also returns the attempt, which is empty where the journal does not know it.
 func (r *Runner) findLeft(t *task.Task) (found string, by task.Attempt, err error) {
+	what := fmt.Sprintf("attempt %d", t.Last.Latest())
 	if t.Last.CutOff() {
-		if found, err = r.Survivors.Find(t, t.Last); err != nil {
-			err = fmt.Errorf("attempt %d may still be running, and cannot be seen from here: %w"+
-				"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead",
-				t.Last.Latest(), err)
-		}
-		if found != "" || err != nil {
-			return found, t.Last, err
-		}
+		by = t.Last
+		found, err = r.Survivors.Find(t, by)
 	}
-	if found, err = r.Survivors.FindUnrecorded(t); err != nil {
-		err = fmt.Errorf("what a nested retry has left of attempt %d may still be running, and cannot be seen from here: %w"+
-			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", t.Last.Latest(), err)
+	if found == "" && err == nil {
+		what, by = "what a nested retry has left of "+what, task.Attempt{}
+		found, err = r.Survivors.FindUnrecorded(t)
 	}
-	return found, task.Attempt{}, err
+	if err != nil {
+		err = fmt.Errorf("%s may still be running, and cannot be seen from here: %w"+
+			"\nhint: go on where it ran; or, if nothing of it runs any more, with --assume-dead", what, err)
+	}
+	return found, by, err
 }

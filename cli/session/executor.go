@@ -108,12 +108,6 @@ func (p *Host) newTaskRunner(t *task.Task, journal *Journal, lines render.Observ
 	return run, nil
 }
 
-// awaitStop waits for the signal of who stops a command and retry, one after the other.
-func awaitStop() {
-	time.Sleep(5 * time.Millisecond)
-	proc.AwaitSignals()
-}
-
 func (p *Host) assemble(t *task.Task, executor runner.Executor, commands *cmdexec.Executor, journal *Journal,
 	lines render.Observer, done func()) *taskRunner {
 	if t.Options.Ping != "" {

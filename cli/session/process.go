@@ -267,6 +267,12 @@ func DieOf(sig os.Signal) {
 	}
 }
 
+// awaitStop waits for the signal of who stops a command and retry, one after the other.
+func awaitStop() {
+	time.Sleep(5 * time.Millisecond)
+	proc.AwaitSignals()
+}
+
 // isWorkers reports whether this is the host of a worker's attempt, which has one file for both streams.
 func (p *Host) isWorkers() bool { return p.Stdout == p.Stderr }
 

@@ -154,8 +154,8 @@ func (s survivors) nested(t *task.Task) []*task.Task {
 	return nested
 }
 
-// containerEnded reports whether all of an attempt has ended with a retry that was PID 1 where it ran. A worker, for one,
-// outlives its attempts.
+// containerEnded reports whether all of an attempt has ended with a retry that was PID 1 where it ran. A worker, for
+// one, outlives its attempts.
 func containerEnded(journal state.Store, a task.Attempt) bool {
 	life := proc.ContainerOf(a.Process)
 	if life == "" || life == proc.Container() {
@@ -168,8 +168,8 @@ func containerEnded(journal state.Store, a task.Attempt) bool {
 // lifeName is the name that a PID 1 owns as long as it lives. No task has such a name.
 func lifeName(life string) string { return "\x00life: " + life }
 
-// noteContainer notes with which PID 1 this process ends: itself, or the one that an outer retry has told of, if both use
-// the same journal.
+// noteContainer notes with which PID 1 this process ends: itself, or the one that an outer retry has told of, if both
+// use the same journal.
 func (p *Host) noteContainer(journal state.Owners) {
 	life := p.Getenv(proc.EnvContainer)
 	if os.Getpid() == 1 {
@@ -282,7 +282,8 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 		}
 	}
 	if err == nil { // a later resume goes on with this stdin
-		err = journal.amend(context.Background(), t, how.amended || t.Options != before || t.Reason == task.ReasonHangup)
+		changed := t.Options != before || t.Reason == task.ReasonHangup
+		err = journal.amend(context.Background(), t, how.amended || changed)
 	}
 	if err == nil && kept && !t.KeepsInput() {
 		journal.Journal.DropInput(t)

@@ -185,7 +185,8 @@ func (c *Carrier) left(ctx context.Context, t *task.Task) error {
 		attempt := fmt.Sprintf("%s: attempt %d", render.ShortID(other.ID), other.Last.Latest())
 		switch {
 		case found != "":
-			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that", render.ShortID(other.ID), found)
+			return fmt.Errorf("%s left %s running: the next attempt waits for the end of that",
+				render.ShortID(other.ID), found)
 		case err == nil && other.Last.CutOff():
 			found, err = look.Find(other, other.Last)
 		}

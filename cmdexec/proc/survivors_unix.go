@@ -87,7 +87,7 @@ type token struct {
 	Machine   string `json:"machine"`             // empty if the system did not describe it
 	System    string `json:"system,omitempty"`    // what stays of that when it is booted anew; empty where nobody knows
 	Container string `json:"container,omitempty"` // with which all of it ends
-	Assumed   bool   `json:"assumed,omitempty"`   // a user has said that all have ended: it counts where they cannot be seen
+	Assumed   bool   `json:"assumed,omitempty"`   // a user has said that all have ended: used where that cannot be seen
 
 	others map[int]bool // groups, when it is looked for: see groupsOfOthers
 }
@@ -117,8 +117,8 @@ func (k token) text() string {
 	return string(text)
 }
 
-// ContainerOf returns the Container in which an attempt ran; empty where nobody knows, or a user has said that all of the
-// attempt has ended.
+// ContainerOf returns the Container in which an attempt ran; empty where nobody knows, or a user has said that all of
+// the attempt has ended.
 func ContainerOf(process string) string {
 	var known token
 	if json.Unmarshal([]byte(process), &known) != nil || known.Assumed {
