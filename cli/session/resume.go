@@ -81,8 +81,10 @@ func (s survivors) FindUnrecorded(t *task.Task) (string, error) {
 	ended := t.Last.StartedAt.Add(t.Last.Outcome.Duration)
 	oldest := time.Now().Add(-cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout))
 	for _, n := range s.nested(t) {
-		if ofHook := !n.CreatedAt.Before(ended); ofHook && (!hooked || n.CreatedAt.Before(oldest)) {
-			continue // a daemon has begun it, or the hook has left it on purpose
+		ofHook := !n.CreatedAt.Before(ended)
+		if pid, err := s.journal.Journal.Owner(n.Number); !ofHook && pid != 0 && err == nil ||
+			ofHook && (!hooked || n.CreatedAt.Before(oldest)) {
+			continue // it, or what it was begun by, is a daemon, or the hook has left it on purpose
 		}
 		if found, err = s.findOrAssume(n, n.Last); found != "" || err != nil {
 			break
