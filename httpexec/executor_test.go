@@ -365,7 +365,8 @@ func TestMethodAfterARedirect(t *testing.T) {
 		{"POST", true, body, 302, "POST", false}, {"POST", true, body, 303, "POST", false},
 		{"POST", true, body, 307, "POST", true},
 		{"PUT", false, body, 302, "PUT", true}, {"PUT", false, body, 303, "GET", false},
-		{"PUT", true, body, 302, "PUT", false},
+		{"PUT", true, body, 301, "PUT", true}, {"PATCH", true, body, 302, "PATCH", true},
+		{"PUT", true, body, 303, "GET", false},
 		{"GET", false, nil, 302, "GET", false}, {"HEAD", false, nil, 302, "HEAD", false},
 		{"HEAD", false, nil, 303, "HEAD", false},
 		{"DELETE", true, nil, 302, "DELETE", false}, {"DELETE", true, nil, 303, "DELETE", false},
@@ -414,21 +415,21 @@ func TestRedirectKeepsSecrets(t *testing.T) {
 	}
 }
 
-// Of a body, 301 and 302 drop what is data; the file of -T is sent again, as by curl.
+// Of a body, 301 and 302 drop the data of a POST; the file of -T is sent again, as by curl.
 func TestRedirectKeepsAnUpload(t *testing.T) {
 	for _, tt := range []struct {
 		method          string
-		given, upload   bool
+		upload          bool
 		moved, seeOther bool // whether 301 and 302, and 303, drop the body
 	}{
 		{method: "POST", moved: true, seeOther: true},
-		{method: "PUT", given: true, moved: true, seeOther: true},
+		{method: "PUT", seeOther: true},
 		{method: "PUT", upload: true, seeOther: true},
-		{method: "POST", given: true, upload: true, seeOther: true},
+		{method: "POST", upload: true, seeOther: true},
 	} {
 		h := &wireRequest{method: tt.method, upload: tt.upload, body: &bodies{}}
 		for status, want := range map[int]bool{301: tt.moved, 302: tt.moved, 303: tt.seeOther, 307: false, 308: false} {
-			if got := h.becomesGet(status, tt.given); got != want {
+			if got := h.becomesGet(status); got != want {
 				t.Errorf("%+v, status %d: got that the body is dropped: %v, want %v", tt, status, got, want)
 			}
 		}

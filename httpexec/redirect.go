@@ -96,8 +96,9 @@ var errRedirects = errors.New("the redirect is not followed")
 var sameOrigin = []string{"Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key", "Host", request.KeyHeader,
 	webhook.SignatureHeader}
 
-// redirect returns the request that a reply redirects to; ok is false for another reply. The methods are those of curl:
-// POST becomes GET after a 301 or 302, all but HEAD after a 303. A method given with -X stays, without the body.
+// redirect returns the request that a reply redirects to; ok is false for another reply. POST becomes GET after a 301 or
+// 302, all but HEAD after a 303 (RFC 9110, section 15.4). A method given with -X stays, as in curl, where it has no body
+// or is POST, which then goes without it. An empty PUT would overwrite what is there.
 func (h wireRequest) redirect(status int, location string, methodGiven bool) (to wireRequest, ok bool, err error) {
 	if status < 300 || status > 399 || location == "" {
 		return wireRequest{}, false, nil
@@ -111,12 +112,13 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	}
 	to = h
 	to.url, to.header = u, h.header.Clone()
-	if h.becomesGet(status, methodGiven) {
+	if h.becomesGet(status) {
 		to.body = nil
 		request.Remove(to.header, "Content-Type")
 		request.Remove(to.header, "Content-Length")
 		request.Remove(to.header, webhook.SignatureHeader) // it is that of the body
-		if !methodGiven && h.method != http.MethodHead {
+		keeps := methodGiven && (h.body == nil || h.method == http.MethodPost)
+		if !keeps && h.method != http.MethodHead {
 			to.method = http.MethodGet
 		}
 	}
@@ -128,11 +130,11 @@ func (h wireRequest) redirect(status int, location string, methodGiven bool) (to
 	return to, true, nil
 }
 
-// becomesGet reports whether a redirect drops the body. curl then ignores the method of -X, and looks for data.
-func (h *wireRequest) becomesGet(status int, methodGiven bool) bool {
+// becomesGet reports whether a redirect drops the body.
+func (h *wireRequest) becomesGet(status int) bool {
 	switch status {
 	case http.StatusMovedPermanently, http.StatusFound:
-		return !h.upload && (h.method == http.MethodPost || methodGiven && h.body != nil)
+		return !h.upload && h.method == http.MethodPost
 	case http.StatusSeeOther:
 		return true
 	}
