@@ -175,8 +175,8 @@ func inherited(own []string, dir string) []string {
 	if tasks := strings.Trim(id+","+outer, ","); tasks != "" {
 		env = append(env, proc.EnvOuterTasks+"="+tasks)
 	}
-	if life := proc.Container(); life != "" {
-		env = append(env, proc.EnvContainer+"="+life)
+	if container := proc.Container(); container != "" {
+		env = append(env, proc.EnvContainer+"="+container)
 	}
 	if dir != "" {
 		env = append(env, "PWD="+dir)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -241,4 +242,35 @@ func isOfEarlierLife(ctx context.Context, p *Host, journal state.Store, parent s
 		return p.Getenv(cmdexec.EnvStatus) != string(task.Pending)
 	}
 	return attempt < outer.RequeuedAfter
+}
+
+// containerEnded reports whether all of an attempt has ended with a retry that was PID 1 where it ran. A worker, for
+// one, outlives its attempts.
+func containerEnded(journal state.Store, a task.Attempt) bool {
+	id := proc.ContainerOf(a.Process)
+	if id == "" || id == proc.Container() {
+		return false
+	}
+	pid, err := journal.Owner(lock.Name(containerName(id)))
+	return pid == 0 && err == nil
+}
+
+// containerName is the name that a retry which is PID 1 owns as long as it lives. No task has such a name.
+func containerName(id string) string { return "\x00container: " + id }
+
+// noteContainer notes with which PID 1 this process ends: itself, or the one that an outer retry has told of, if both
+// use the same journal.
+func (p *Host) noteContainer(journal state.Owners) {
+	id := p.Getenv(proc.EnvContainer)
+	if os.Getpid() == 1 {
+		id = strconv.FormatUint(rand.Uint64(), 36)
+		if owned, _, err := journal.OwnName(containerName(id)); !owned || err != nil {
+			return
+		}
+	} else if id == "" {
+		return
+	} else if pid, err := journal.Owner(lock.Name(containerName(id))); pid == 0 || err != nil {
+		return
+	}
+	proc.SetContainer(id)
 }

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"slices"
@@ -11,11 +10,8 @@ import (
 
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/policies"
-	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cmdexec/proc"
 	"github.com/10f93571/retry/cmdexec/stdio"
-	"github.com/10f93571/retry/internal/text"
-	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/task"
 )
 
@@ -275,15 +271,3 @@ func awaitStop() {
 
 // isWorkers reports whether this is the host of a worker's attempt, which has one file for both streams.
 func (p *Host) isWorkers() bool { return p.Stdout == p.Stderr }
-
-// warnOfOutput warns where a shell had opened a file as stdout for the line that began a task, and has not here: a
-// script, or a hook, may look for the output there.
-func (p *Host) warnOfOutput(t *task.Task, lines render.Observer) {
-	before := t.Options.Stdout
-	if before.Inode == 0 || before.Inode == stdio.DestinationOf(p.Stdout).Inode {
-		return
-	}
-	lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("what %s writes does not go to %s now, as it did before"+
-		"\nhint: the line typed again opens that, and so does retry resume %[1]s >>%[3]s",
-		render.ShortID(t.ID), text.Escape(before.Path), render.Command([]string{before.Path}))})
-}

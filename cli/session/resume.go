@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -22,7 +20,6 @@ import (
 	"github.com/10f93571/retry/internal/text"
 	"github.com/10f93571/retry/runner"
 	"github.com/10f93571/retry/state"
-	"github.com/10f93571/retry/state/lock"
 	"github.com/10f93571/retry/task"
 )
 
@@ -81,10 +78,10 @@ func (s survivors) FindUnrecorded(t *task.Task) (string, error) {
 	ended := t.Last.StartedAt.Add(t.Last.Outcome.Duration)
 	oldest := time.Now().Add(-cmp.Or(t.Options.HookTimeout, task.DefaultHookTimeout))
 	for _, n := range s.nested(t) {
-		ofHook := !n.CreatedAt.Before(ended)
-		if pid, err := s.journal.Journal.Owner(n.Number); !ofHook && pid != 0 && err == nil ||
-			ofHook && (!hooked || n.CreatedAt.Before(oldest)) {
-			continue // it, or what it was begun by, is a daemon, or the hook has left it on purpose
+		if ofHook := !n.CreatedAt.Before(ended); ofHook && (!hooked || n.CreatedAt.Before(oldest)) {
+			continue // a daemon has begun it, or the hook has left it on purpose
+		} else if pid, err := s.journal.Journal.Owner(n.Number); !ofHook && pid != 0 && err == nil {
+			continue // its retry lives, and carries a daemon
 		}
 		if found, err = s.findOrAssume(n, n.Last); found != "" || err != nil {
 			break
@@ -154,35 +151,6 @@ func (s survivors) nested(t *task.Task) []*task.Task {
 	}
 	nested, _ := s.journal.Journal.Nested(context.Background(), t) // what can be read
 	return nested
-}
-
-// containerEnded reports whether all of an attempt has ended with a retry that was PID 1 where it ran. A worker, for
-// one, outlives its attempts.
-func containerEnded(journal state.Store, a task.Attempt) bool {
-	life := proc.ContainerOf(a.Process)
-	if life == "" || life == proc.Container() {
-		return false
-	}
-	pid, err := journal.Owner(lock.Name(lifeName(life)))
-	return pid == 0 && err == nil
-}
-
-// lifeName is the name that a PID 1 owns as long as it lives. No task has such a name.
-func lifeName(life string) string { return "\x00life: " + life }
-
-// noteContainer notes with which PID 1 this process ends: itself, or the one that an outer retry has told of, if both
-// use the same journal.
-func (p *Host) noteContainer(journal state.Owners) {
-	life := p.Getenv(proc.EnvContainer)
-	if os.Getpid() == 1 {
-		life = strconv.FormatUint(rand.Uint64(), 36)
-		if owned, _, err := journal.OwnName(lifeName(life)); !owned || err != nil {
-			return
-		}
-	} else if pid, err := journal.Owner(lock.Name(lifeName(life))); life == "" || pid == 0 || err != nil {
-		return
-	}
-	proc.SetContainer(life)
 }
 
 // longWait is the longest wait that a resume does not announce.
@@ -297,8 +265,13 @@ func (p *Host) NewResumer(t *task.Task, journal *Journal, lines render.Observer,
 	if now := time.Now(); t.NextAttemptAt.Sub(now) > longWait {
 		lines.Say(render.ShortID(t.ID) + " waits until " + render.Stamp(t.NextAttemptAt, now))
 	}
-	if !p.isWorkers() || t.AttemptCount == t.RequeuedAfter { // a worker puts together each attempt
-		p.warnOfOutput(t, lines)
+	// A script, or a hook, may look for the output in the file that a shell has opened for the line, and not here. A
+	// worker comes here for each attempt.
+	stdout, first := t.Options.Stdout, !p.isWorkers() || t.AttemptCount == t.RequeuedAfter
+	if first && stdout.Inode != 0 && stdout.Inode != stdio.DestinationOf(p.Stdout).Inode {
+		lines.Warn(runner.Loss{New: true, Err: fmt.Errorf("what %s writes does not go to %s now, as it did before"+
+			"\nhint: the line typed again opens that, and so does retry resume %[1]s >>%[3]s",
+			render.ShortID(t.ID), text.Escape(stdout.Path), render.Command([]string{stdout.Path}))})
 	}
 	run.commands.Dir = t.Directory
 	run.Survivors = p.newSurvivors(how.SurvivorFlags, journal)

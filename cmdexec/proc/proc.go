@@ -14,18 +14,18 @@ const (
 	EnvAttempt    = "RETRY_ATTEMPT"
 	EnvStatus     = "RETRY_STATUS"      // of the task; set for hooks only
 	EnvOuterTasks = "RETRY_OUTER_TASKS" // those that a nested retry runs in, as ID:ATTEMPT, separated by commas
-	EnvContainer  = "RETRY_CONTAINER"   // the life of the retry that is PID 1 where it runs
+	EnvContainer  = "RETRY_CONTAINER"   // the Container in which it runs
 )
 
 var container atomic.Value
 
-// SetContainer names the life of the PID 1 with which the system ends this process and all that it starts.
-func SetContainer(life string) { container.Store(life) }
+// SetContainer notes in which container this process runs, and ends: an id of the retry that is PID 1 there.
+func SetContainer(id string) { container.Store(id) }
 
-// Container returns that name; empty where nobody knows one.
+// Container returns that id; empty where nobody knows one.
 func Container() string {
-	life, _ := container.Load().(string)
-	return life
+	id, _ := container.Load().(string)
+	return id
 }
 
 // Command describes a process to start.
