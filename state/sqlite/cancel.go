@@ -111,17 +111,16 @@ func (j *Journal) CancelNested(ctx context.Context, t *task.Task, before, now ti
 	return j.cancelNested(ctx, t, before, now, status == task.Cancelled)
 }
 
+// madeIn is the tasks that a task ?1 has made: of those that have ended, the ones that did so since a time ?2.
+const madeIn = `SELECT number, id FROM tasks WHERE parent = ?1 AND finished_at IS NULL
+	UNION ALL SELECT number, id FROM tasks WHERE parent = ?1 AND finished_at >= ?2`
+
 // nestedIn selects the numbers of the unfinished tasks that ran inside a task ?1, however deep: those in between have
 // ended since a time ?2. What was queued was handed over.
-const nestedIn = `WITH RECURSIVE up (number, outer, ended) AS (
-	SELECT number, parent, NULL FROM tasks
-		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL` + upToOuter
-
-// upToOuter is the rest of such a query, which has begun with the numbers and the parents of the tasks to look at.
-const upToOuter = `
-	UNION SELECT up.number, t.parent, t.finished_at FROM up JOIN tasks t ON t.id = up.outer
-		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
-	SELECT number FROM up WHERE outer = ?1 AND (ended IS NULL OR ended >= ?2)`
+const nestedIn = `WITH RECURSIVE inside (number, id) AS (` + madeIn + `
+	UNION SELECT t.number, t.id FROM inside JOIN tasks made ON made.number = inside.number
+		JOIN tasks t ON t.parent = inside.id WHERE made.finished_at IS NOT NULL)
+	SELECT number FROM inside CROSS JOIN tasks USING (number) WHERE finished_at IS NULL AND queue = 0`
 
 func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now time.Time, named bool) error {
 	const query = "WHERE t.number IN (" + nestedIn + ") AND t.created_at < ?3 AND (t.name IS NULL OR ?4)"
@@ -145,13 +144,9 @@ func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now ti
 
 // selectNested selects the numbers of the tasks that ran inside a task ?1, however deep, and that may have left
 // processes running: unfinished ones, and those that have ended since a time ?2 without an end of their own.
-const selectNested = `WITH RECURSIVE up (number, outer, ended) AS (
-	SELECT number, parent, NULL FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND parent IS NOT NULL
-	UNION ALL SELECT number, parent, NULL FROM tasks t WHERE status IN ('CANCELLED', 'FAILED', 'EXHAUSTED')
-		AND finished_at >= ?2 AND finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')
-		AND parent IS NOT NULL AND ` + wasCutOff + `
-	UNION SELECT up.number, t.parent, t.finished_at FROM up JOIN tasks t ON t.id = up.outer WHERE t.parent IS NOT NULL)
-	SELECT number FROM up WHERE outer = ?1 AND (ended IS NULL OR ended >= ?2)`
+const selectNested = `WITH RECURSIVE inside (number, id) AS (` + madeIn + `
+	UNION SELECT t.number, t.id FROM inside JOIN tasks t ON t.parent = inside.id)
+	SELECT number FROM inside CROSS JOIN tasks t USING (number) WHERE finished_at IS NULL OR finished_at >= ?2 AND ` + wasCutOff
 
 // Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
 // processes running: a group of its own for each.
@@ -233,7 +228,7 @@ func (j *Journal) requeue(c *conn.Conn, t *task.Task, due time.Time, queue task.
 		return err
 	}
 	// What a daemon has begun that its earlier attempts left behind is not a part of the attempts to come.
-	const free = `UPDATE tasks SET parent = NULL WHERE parent = ? AND status IN ('PENDING', 'IN_FLIGHT') AND queue = 0
+	const free = `UPDATE tasks SET parent = NULL WHERE parent = ? AND finished_at IS NULL AND queue = 0
 		AND (created_at > ? OR ?)`
 	_, err = c.Exec(free, t.ID, t.FinishedAt.UnixMicro(), t.Status == task.Succeeded)
 	if err != nil {

@@ -51,7 +51,7 @@ func (q *Queue) Waiting(ctx context.Context, after state.Position, until time.Ti
 // this journal may go on: it has another one, or none.
 const deferredInEnded = `WITH RECURSIVE up (number, outer) AS (
 	SELECT number, parent FROM tasks
-		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND reason = 'deferred' AND parent IS NOT NULL
+		WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue <> 1 AND queue = 0 AND reason = 'deferred' AND parent IS NOT NULL
 	UNION SELECT up.number, t.parent FROM up JOIN tasks t ON t.id = up.outer
 		WHERE t.parent IS NOT NULL AND t.finished_at IS NOT NULL)
 	SELECT number FROM up WHERE number NOT IN (SELECT up.number FROM up LEFT JOIN tasks o ON o.id = up.outer

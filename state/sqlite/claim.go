@@ -324,7 +324,7 @@ func nameFree(c *conn.Conn, name string, except int64) error {
 	if name == "" {
 		return nil
 	}
-	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND status IN ('PENDING', 'IN_FLIGHT') AND number <> ?)`
+	const query = `SELECT EXISTS (SELECT 1 FROM tasks WHERE name = ? AND finished_at IS NULL AND number <> ?)`
 	var taken bool
 	if err := c.Row(query, []any{name, except}, &taken); err != nil || !taken {
 		return err

@@ -67,7 +67,8 @@ const selectCounts = `SELECT status, count(*) FROM tasks WHERE ` + isFinished + 
 	UNION ALL SELECT 'SUCCEEDED', count(*) FROM tasks WHERE once AND status = 'SUCCEEDED'
 	UNION ALL SELECT 'IN_FLIGHT', count(*) FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT'
 	UNION ALL SELECT 'PENDING', count(*) ` + inQueue + `
-	UNION ALL SELECT status, count(*) FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 GROUP BY status`
+	UNION ALL SELECT status, count(*) FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue <> 1 AND queue = 0
+		GROUP BY status`
 
 // isFinished is what tasks_finished has an index of: all that has ended but what --once remembers.
 const isFinished = "finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDED')"
@@ -96,7 +97,9 @@ func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error 
 
 // countInterrupted looks at the owner of each unfinished task. It returns the names of the tasks with a living owner.
 func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) (running map[string]bool, err error) {
-	const oldest = "SELECT min(created_at) FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT')"
+	// Numbers follow the times but where the clock was set back, and there may be a million.
+	const oldest = `SELECT min(created_at) FROM (SELECT created_at FROM tasks
+		WHERE finished_at IS NULL ORDER BY number LIMIT 1000)`
 	if err := j.row(ctx, oldest, nil, &f.OldestUnfinished); err != nil {
 		return nil, err
 	}

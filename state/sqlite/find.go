@@ -104,7 +104,7 @@ func (j *Journal) History(ctx context.Context, number int64) ([]task.Attempt, er
 
 // Named returns the unfinished task with a name; nil if there is none.
 func (j *Journal) Named(ctx context.Context, name string) (*task.Task, error) {
-	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.status IN ('PENDING', 'IN_FLIGHT')"+newest, name)
+	return j.one(ctx, selectTasks+"WHERE t.name = ? AND t.finished_at IS NULL"+newest, name)
 }
 
 // hasSucceeded is a task that has succeeded, also where it was requeued since, and has ended otherwise, or was
@@ -220,7 +220,7 @@ func listQuery(f state.Filter, last *task.Task, limit int) (query string, args [
 			args = append(args, s)
 		}
 		if !slices.ContainsFunc(f.Statuses, task.Status.Finished) {
-			and("t.status IN ('PENDING', 'IN_FLIGHT')")
+			and("t.finished_at IS NULL")
 		}
 	}
 	if f.Name != "" {

@@ -26,10 +26,10 @@ const (
 			AND (a.exit IS NULL OR a.decision IN ('interrupted', 'cancelled')
 				OR a.error IS NULL AND a.signal IN ('SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGKILL'))))` // as of task.Attempt
 	// hasNested is an outer task of unfinished ones, however deep, of which it says whether they may go on.
-	hasNested = `id IN (WITH RECURSIVE up (outer) AS (
-		SELECT parent FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0 AND parent IS NOT NULL
-		UNION SELECT t.parent FROM up JOIN tasks t ON t.id = up.outer WHERE t.parent IS NOT NULL)
-		SELECT outer FROM up)`
+	hasNested = `EXISTS (WITH RECURSIVE inside (id, finished_at, queue) AS (
+		SELECT id, finished_at, queue FROM tasks made WHERE made.parent = t.id
+		UNION SELECT made.id, made.finished_at, made.queue FROM inside JOIN tasks made ON made.parent = inside.id)
+		SELECT 1 FROM inside WHERE finished_at IS NULL AND queue = 0)`
 	// relied is what --once relies on: a success, or a request that may have been one.
 	relied = `(once AND (` + hasSucceeded + ` OR kind <> 'command'
 		AND (coalesce(reason, '') IN ('ambiguous', 'expired') OR status = 'CANCELLED' AND attempt_count > 0
