@@ -129,6 +129,7 @@ func (a *attempt) key(h *wireRequest, proxy *url.URL) (key pool.Key, ok bool) {
 		Scheme: h.url.Scheme, Address: strings.ToLower(h.address()), Socket: n.UnixSocket,
 		CACert: n.CACert, Cert: n.Cert, Secret: n.Key,
 		Insecure: n.Insecure, HTTP1: n.HTTP1, Compressed: n.Compressed, Guarded: a.request.Guarded,
+		Direct: a.isDirect(h, proxy),
 	}
 	if proxy != nil {
 		key.Proxy = proxy.String()
@@ -148,6 +149,28 @@ func (a *attempt) connection(ctx context.Context, h *wireRequest, proxy *url.URL
 			return c, nil
 		}
 	}
+	client, err := a.newClient(ctx, h, proxy, key.Direct)
+	if err != nil || !pooled {
+		return &pool.Conn{Client: client}, err
+	}
+	c := &pool.Conn{Client: client, Key: key, HTTP2: a.tracer.http2, Made: time.Now(), Of: a.tracer.conn}
+	if socket, ok := a.tracer.conn.Conn.(syscall.Conn); ok {
+		c.Raw, _ = socket.SyscallConn()
+	}
+	return c, nil
+}
+
+// newClient makes a connection.
+func (a *attempt) newClient(ctx context.Context, h *wireRequest, proxy *url.URL, isDirect bool) (pool.Client, error) {
+	ctx, cancel := a.withConnectTimeout(ctx)
+	defer cancel()
+	if isDirect {
+		_, err := a.dialer(a.tracer, h.url.Hostname()).dial(ctx, h.address())
+		if err != nil {
+			return nil, transport.Explain(ctx, err)
+		}
+		return newDirect(a.tracer.conn), nil
+	}
 	t, err := a.transport(h.url, proxy, a.tracer)
 	if err != nil {
 		return nil, err
@@ -155,15 +178,8 @@ func (a *attempt) connection(ctx context.Context, h *wireRequest, proxy *url.URL
 	if a.Delivery == nil && (a.request.Include || h.url.Scheme == "http") {
 		a.tracer.recordHeader(t, h.url)
 	}
-	client, err := a.connect(ctx, t, h)
-	if err != nil || !pooled {
-		return &pool.Conn{ClientConn: client}, err
-	}
-	c := &pool.Conn{ClientConn: client, Key: key, HTTP2: a.tracer.http2, Made: time.Now(), Of: a.tracer.conn}
-	if socket, ok := a.tracer.conn.Conn.(syscall.Conn); ok {
-		c.Raw, _ = socket.SyscallConn()
-	}
-	return c, nil
+	c, err := t.NewClientConn(ctx, h.url.Scheme, h.address())
+	return c, transport.Explain(ctx, err)
 }
 
 // release gives a connection back, or closes it. It is kept where the reply was read to its end. One of HTTP/2 may have

@@ -125,7 +125,7 @@ func TestKeptConnectionTakesNothing(t *testing.T) {
 	}, each(noContent))
 	e := deliver(t, s.url("http"), nil)
 	delivered(t, execute(t, e), 204, 1)
-	c := e.Delivery.Pool.Get(pool.Key{Scheme: "http", Address: s.address()})
+	c := e.Delivery.Pool.Get(pool.Key{Scheme: "http", Address: s.address(), Direct: true})
 	testkit.Must(t, c.Of.(*conn).Conn.(*net.TCPConn).CloseWrite())
 	e.Delivery.Pool.Put(c, true)
 	delivered(t, execute(t, e), 204, 1)

@@ -246,16 +246,14 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// connect makes the connection within the connect timeout.
-func (a *attempt) connect(ctx context.Context, t *http.Transport, h *wireRequest) (*http.ClientConn, error) {
-	if limit := a.network.ConnectTimeout; limit > 0 {
-		var cancel context.CancelFunc
-		cause := fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, cause)
-		defer cancel()
+// withConnectTimeout returns a context that ends after the connect timeout.
+func (a *attempt) withConnectTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := a.network.ConnectTimeout
+	if limit <= 0 {
+		return ctx, func() {}
 	}
-	c, err := t.NewClientConn(ctx, h.url.Scheme, h.address())
-	return c, transport.Explain(ctx, err)
+	cause := fmt.Errorf("%w after %s", runner.ErrTimeout, text.FormatDuration(limit))
+	return context.WithTimeoutCause(ctx, limit, cause)
 }
 
 // readReply reads the whole reply.

@@ -29,11 +29,21 @@ type Key struct {
 	HTTP1                bool
 	Compressed           bool
 	Guarded              bool // the address was judged when the connection was made
+	Direct               bool // small requests are sent without the goroutines of net/http
+}
+
+// Client sends requests over one connection, as *http.ClientConn does.
+type Client interface {
+	http.RoundTripper
+	Reserve() error
+	Available() int
+	Err() error
+	Close() error
 }
 
 // Conn is a connection. Over HTTP/1.1 it carries one request at a time, over HTTP/2 as many as the server allows.
 type Conn struct {
-	*http.ClientConn
+	Client
 	Key   Key
 	HTTP2 bool
 	Raw   syscall.RawConn // of the socket; nil: it is not looked at

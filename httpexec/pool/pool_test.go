@@ -31,7 +31,7 @@ func dial(t *testing.T, key Key) *Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Conn{ClientConn: c, Key: key, Made: time.Now()}
+	return &Conn{Client: c, Key: key, Made: time.Now()}
 }
 
 func use(t *testing.T, c *Conn) {
