@@ -94,7 +94,7 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 	if w.again.After(now) {
 		return w.again.Sub(now)
 	}
-	for w.slots > 0 && w.claiming < claimsMost {
+	for w.slots > 0 && (w.claiming == 0 || w.slots >= claimMost/2 && w.claiming < claimsMost) {
 		var items []state.Item
 		var classes []int
 		var from time.Time

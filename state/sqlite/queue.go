@@ -35,6 +35,7 @@ type Queue struct {
 	stopped chan struct{}     // closed by Close
 	group   sync.WaitGroup
 	peers   *wake.Peers
+	begun   time.Time // when writeAll began its last transaction
 }
 
 // queuedWrite is a part of a transaction.
@@ -50,6 +51,10 @@ type queuedWrite struct {
 const (
 	queueReaders = 2
 	groupSize    = 64 // of the writes in a transaction
+
+	// groupTime is the least time between the begins of two transactions, unless a group is full: each costs as much as
+	// several writes.
+	groupTime = time.Millisecond
 )
 
 // OpenQueue opens the journal in dir as a queue, and makes it where there is none.
@@ -143,17 +148,34 @@ func (q *Queue) writeAll() {
 	}
 }
 
-// gather returns the writes that came with the first one: those that were submitted during the transaction before.
+// gather returns the writes that come with the first one: those that were submitted during the transaction before, or
+// come within groupTime of its begin. A write that follows none for so long is not held up.
 func (q *Queue) gather(first *queuedWrite) []*queuedWrite {
 	group := []*queuedWrite{first}
+	var over <-chan time.Time
+	if left := groupTime - time.Since(q.begun); left > 0 {
+		over = time.After(left)
+	}
 	for len(group) < groupSize {
 		select {
 		case w := <-q.writes:
 			group = append(group, w)
+			continue
 		default:
-			return group
+		}
+		if over == nil {
+			break
+		}
+		select {
+		case w := <-q.writes:
+			group = append(group, w)
+		case <-over:
+			over = nil
+		case <-q.stopped:
+			over = nil
 		}
 	}
+	q.begun = time.Now()
 	return group
 }
 
