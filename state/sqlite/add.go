@@ -157,7 +157,7 @@ func (q *Queue) replays(c *conn.Conn, tasks []*task.Task) ([]state.Added, error)
 // readTask reads a task on the connection of a transaction.
 func (q *Queue) readTask(c *conn.Conn, number int64) (t *task.Task, err error) {
 	err = c.Each(context.Background(), selectTasks+"WHERE t.number = ?", []any{number}, func(scan conn.Scanner) (bool, error) {
-		t, err = q.scanTask(scan, map[string]task.Policy{})
+		t, err = q.scanTask(scan)
 		return false, err
 	})
 	if err == nil && t == nil {

@@ -49,10 +49,9 @@ func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, 
 		}
 		bottom := max(0, top-pageRows-1)
 		query := selectTasks + wherePage + where + pageOrder
-		known := map[string]task.Policy{}
 		all := append([]any{top, bottom}, args...)
 		err := c.Each(ctx, query, append(all, f.Limit+1), func(scan conn.Scanner) (bool, error) {
-			t, err := q.scanTask(scan, known)
+			t, err := q.scanTask(scan)
 			page.Tasks = append(page.Tasks, t)
 			return true, err
 		})

@@ -157,15 +157,18 @@ func budgetEnded(t *task.Task, now time.Time) bool {
 
 // dueTasks reads tasks that a worker may claim, each with its history.
 func (q *Queue) dueTasks(ctx context.Context, numbers []int64, now time.Time) (due []*task.Task, err error) {
-	known := map[string]task.Policy{}
 	err = q.reading(ctx, func(c *conn.Conn) error {
-		due = nil
+		due = make([]*task.Task, 0, len(numbers))
 		query := selectWaiting + "AND t.number IN " + list(len(numbers))
 		return c.Each(ctx, query, values(numbers), func(scan conn.Scanner) (bool, error) {
-			t, err := q.scanTask(scan, known)
-			if err == nil && !t.NextAttemptAt.After(now) {
-				due = append(due, t)
+			t, rest, err := q.scanWaiting(scan)
+			if err != nil || t.NextAttemptAt.After(now) {
+				return true, err
 			}
+			if rest {
+				t, err = q.readTask(c, t.Number)
+			}
+			due = append(due, t)
 			return true, err
 		})
 	})

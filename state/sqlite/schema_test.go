@@ -493,7 +493,10 @@ func TestEarlierSchemasTakeAnyKind(t *testing.T) {
 			if got := stored(t, j, tk.ID).Kind; got != tk.Kind {
 				t.Errorf("got the kind %q, want %q", got, tk.Kind)
 			}
-			if _, err := rawExec(j, "UPDATE tasks SET status = 'LOST'"); err == nil {
+			lost := j.write(t.Context(), func(c *conn.Conn) error {
+				return j.advance(c, tk.Number, tk.ID, transition{event: task.EventClaim, from: task.InFlight, fromCount: 1, to: "LOST"})
+			})
+			if lost == nil {
 				t.Error("got a status that there is not, want a refusal")
 			}
 			const due = "SELECT number, host " + inQueue + " AND next_attempt_at <= ? ORDER BY next_attempt_at, number"

@@ -163,9 +163,10 @@ func (j *Journal) Policies(ctx context.Context) ([]state.StoredPolicy, error) {
 
 // scanPolicy accepts every row: a bad one must not hide the others.
 func scanPolicy(scan conn.Scanner) (p state.StoredPolicy, err error) {
-	var name, text string
-	err = scan(&name, &text, &p.UpdatedAt)
-	if p.Policy, p.Damage = unmarshalPolicy(text); p.Damage == nil {
+	var name string
+	var policy text
+	err = scan(&name, (*[]byte)(&policy), &p.UpdatedAt)
+	if p.Policy, p.Damage = unmarshalPolicy(policy); p.Damage == nil {
 		p.Backoff = unchosen(p.Backoff)
 	}
 	p.Name = name

@@ -32,8 +32,9 @@ type Journal struct {
 	log    os.FileInfo // of its WAL; nil: not known
 	conn   *conn.Conn
 	owners *lock.Owners
-	salt   uint64 // differs between machines; part of a task's phase
-	copied string // the directory of a private copy, which Close removes; empty without one
+	salt   uint64  // differs between machines; part of a task's phase
+	copied string  // the directory of a private copy, which Close removes; empty without one
+	known  decoded // what rows have in common
 
 	// SyncFirst has every new task synced before its first attempt; otherwise only tasks that need it are.
 	SyncFirst   bool

@@ -31,12 +31,15 @@ type transition struct {
 	queued bool      // without its row, the task was cancelled and pruned: nothing else keeps workers from that
 }
 
-// Only these two statements and the INSERT of a new task write a status. The second is for a transition that keeps the
-// status, and so need not update the index of the unfinished tasks.
+// Only these statements and the INSERT of a new task write a status. Each leaves alone the indexes of columns that its
+// transitions do not change: the second is for those from one unfinished status to another, the third for those that keep
+// the status.
 const (
 	updateTask = `UPDATE tasks SET status = ?1, reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5,
-		worker = ?10, nonce = ?11
-		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9 AND (?12 IS NULL OR nonce = ?12)
+		worker = ?10, nonce = ?11 WHERE ` + ofTask
+	updateUnfinished = `UPDATE tasks SET status = ?1, reason = ?2, next_attempt_at = ?4, attempt_count = ?5,
+		worker = ?10, nonce = ?11 WHERE ` + ofTask
+	ofTask = `number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9 AND (?12 IS NULL OR nonce = ?12)
 		AND (?13 IS NULL OR next_attempt_at = ?13)`
 	updateTaskInPlace = `UPDATE tasks SET reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5
 		WHERE number = ?6 AND id = ?7 AND status = ?8 AND attempt_count = ?9`
@@ -50,9 +53,13 @@ func (j *Journal) advance(c *conn.Conn, number int64, id string, s transition) e
 	query := updateTask
 	args := []any{s.to, nullable(string(s.reason)), micros(s.finishedAt), micros(s.nextAttemptAt), s.count,
 		number, id, s.from, s.fromCount}
-	if s.from == s.to {
+	switch {
+	case s.from == s.to:
 		query = updateTaskInPlace
-	} else {
+	case !s.from.Finished() && !s.to.Finished():
+		query = updateUnfinished
+		fallthrough
+	default:
 		args = append(args, orNull(s.worker), orNull(s.nonce), orNull(s.held), micros(s.due))
 	}
 	changed, err := c.Exec(query, args...)

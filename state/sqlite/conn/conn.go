@@ -214,6 +214,10 @@ func scanRow(row []driver.Value, to []any) error {
 }
 
 func scanInto[T any](to *T, value driver.Value) error {
+	if v, ok := value.(T); ok {
+		*to = v
+		return nil
+	}
 	var v sql.Null[T]
 	err := v.Scan(value)
 	*to = v.V

@@ -30,8 +30,6 @@ func sqliteKind(err error) error {
 	switch {
 	case e.Code == sqlite3.ErrCorrupt || e.Code == sqlite3.ErrNotADB || e.ExtendedCode == sqlite3.ErrIoErrShortRead:
 		return state.ErrCorrupt
-	case e.ExtendedCode == sqlite3.ErrConstraintCheck: // the text of the one CHECK, of statuses, is damaged
-		return state.ErrCorrupt
 	case e.Code == sqlite3.ErrError && missesName(e.Error()):
 		return state.ErrCorrupt
 	case e.Code == sqlite3.ErrFull || e.ExtendedCode == sqlite3.ErrIoErrSHMSize:
