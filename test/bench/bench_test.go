@@ -189,21 +189,20 @@ func TestWaiting(t *testing.T) {
 func TestServiceTellsOfRowsThatFail(t *testing.T) {
 	refuses := programs{"retry": filepath.Join(script(t, "echo 'no such command' >&2; exit 2"), "retry")}
 	var out strings.Builder
-	sizes := load.Usual()
-	sizes.InHand = 7
-	err := plan{programs: refuses, dir: t.TempDir(), runs: 200}.service(t.Context(), &out, sizes, false)
-	if err != nil || !strings.Contains(out.String(), "7 slots, bodies of 256 bytes, medians of 3") {
-		t.Errorf("got error %v and\n%s", err, &out)
+	both := programs{"retry": refuses["retry"], "before": refuses["retry"]}
+	err := plan{programs: both, dir: t.TempDir(), runs: 200}.service(t.Context(), &out, load.Usual())
+	if !strings.Contains(out.String(), "200 slots, bodies of 256 bytes, medians of 3") {
+		t.Errorf("got\n%s\nwant the settings", &out)
 	}
-	want := len(load.Rows()) - 1 // without the million, which was not asked for
+	want, beside := len(load.Rows()), 3
 	if runtime.GOOS != "linux" {
-		want-- // and without the memory
+		want, beside = want-2, 2 // without the memory
 	}
-	if got := strings.Count(out.String(), "| retry, SQLite | failed: "); got != want {
-		t.Errorf("got %d failed rows, want %d:\n%s", got, want, &out)
+	if got := strings.Count(out.String(), "**failed**: "); got != 2*want-beside {
+		t.Errorf("got %d failed cells, want %d, the build before without a million:\n%s", got, 2*want-beside, &out)
 	}
-	if strings.Contains(out.String(), "million") {
-		t.Errorf("got the row with a million tasks, want none:\n%s", &out)
+	if err == nil || !strings.Contains(err.Error(), "attempts of retry; attempts of before; ") {
+		t.Errorf("got error %v, want one that names the rows", err)
 	}
 }
 

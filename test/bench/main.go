@@ -24,10 +24,9 @@ func main() {
 	runs := flag.Int("runs", 200, "measure each command `N` times, those of 100 attempts or 64 processes N/5 times, the service at most 3")
 	only := flag.String("only", "", "print only these `TABLES`: success,hundred,together,million,http,waiting,service")
 	before := flag.String("before", "", "compare with another build of retry, the program `FILE`")
-	beside := flag.Bool("beside-million", false, "measure the service beside a million waiting tasks, too (takes minutes)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, os.Stdout, *runs, *only, *before, *beside)
+	err := run(ctx, os.Stdout, *runs, *only, *before)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
@@ -35,7 +34,7 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, out io.Writer, runs int, only, before string, million bool) error {
+func run(ctx context.Context, out io.Writer, runs int, only, before string) error {
 	chosen := func(table string) bool { return only == "" || slices.Contains(strings.Split(only, ","), table) }
 	dir, err := os.MkdirTemp("", "retry-bench-")
 	if err != nil {
@@ -75,7 +74,7 @@ for file in *; do printf ' %s %d' "$file" $(($(wc -c <"$file") / 1024)); done`, 
 		}
 	}
 	if chosen("service") {
-		return p.service(ctx, out, load.Usual(), million)
+		return p.service(ctx, out, load.Usual())
 	}
 	return nil
 }

@@ -26,10 +26,12 @@ type System interface {
 	Add(ctx context.Context, task Task) error
 	// Work starts a worker, or lets the one that is there begin.
 	Work(ctx context.Context) error
+	// Hold lets tasks that are created from now on wait for the next Work, and leaves those that the store has.
+	Hold() error
 	// Kill ends the worker's process as kill -9 does, and returns after it has ended.
 	Kill() error
-	// WorkerMemory is the private memory of the worker's process, in bytes.
-	WorkerMemory() (int64, error)
+	// Processes are the ids of the worker's process and of the server that has the store; 0 where there is none.
+	Processes() (worker, server int)
 	// StoreBytes is the size of the store, and where that is.
 	StoreBytes(ctx context.Context) (size int64, where string, err error)
 	// Close ends all processes of the system.

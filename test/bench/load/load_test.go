@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -23,17 +24,21 @@ type fake struct {
 	early    time.Duration // tasks start so long before they are due
 	lose     bool          // what was in hand is lost in a kill
 	countIt  bool          // a kill uses up an attempt
+	twice    bool          // each task is sent once more after it succeeded
+	resets   int
 	attempts map[string]int
 }
 
 func (*fake) Name() string                 { return "fake" }
 func (*fake) Handicaps(row string) string  { return "handicap of " + row }
-func (*fake) WorkerMemory() (int64, error) { return 3 << 20, nil }
+func (*fake) Hold() error                  { return nil }
+func (*fake) Processes() (int, int)        { return os.Getpid(), os.Getpid() }
 func (f *fake) Close() error               { return f.Kill() }
 
 func (f *fake) Reset(context.Context, bool) error {
 	err := f.Kill()
 	f.tasks, f.attempts = nil, map[string]int{}
+	f.resets++
 	return err
 }
 
@@ -65,14 +70,13 @@ func (f *fake) Work(context.Context) error {
 	defer f.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	f.cancel = cancel
-	for _, t := range f.tasks {
-		if time.Until(t.Due) < time.Hour {
+	f.tasks = slices.DeleteFunc(f.tasks, func(t Task) bool {
+		soon := time.Until(t.Due) < time.Hour
+		if soon {
 			f.sending.Go(func() { f.carry(ctx, t) })
 		}
-	}
-	if len(f.tasks) > 0 && time.Until(f.tasks[0].Due) < time.Hour {
-		f.tasks = slices.Clone(f.tasks[:0])
-	}
+		return soon
+	})
 	return nil
 }
 
@@ -82,7 +86,11 @@ func (f *fake) carry(ctx context.Context, t Task) {
 	case <-ctx.Done():
 		return
 	}
-	for n := 1; n <= max(t.Attempts, 1); n++ {
+	sends := max(t.Attempts, 1)
+	if f.twice {
+		sends++
+	}
+	for n := 1; n <= sends; n++ {
 		request, _ := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, strings.NewReader(Body))
 		response, err := http.DefaultClient.Do(request)
 		if ctx.Err() != nil && !f.lose {
@@ -97,7 +105,7 @@ func (f *fake) carry(ctx context.Context, t Task) {
 			return
 		}
 		response.Body.Close()
-		if response.StatusCode == http.StatusNoContent {
+		if response.StatusCode == http.StatusNoContent && !f.twice {
 			return
 		}
 	}
@@ -116,7 +124,7 @@ func (f *fake) Kill() error {
 
 func tiny() Sizes {
 	return Sizes{Attempts: 200, Clients: 4, Creating: 20 * time.Millisecond, Scheduled: 50, Span: 100 * time.Millisecond,
-		Settle: 200 * time.Millisecond, Half: 100, Million: 10, InHand: 8, Waiting: 1000, Patience: 10 * time.Second, SecondTries: 300 * time.Millisecond}
+		Settle: 200 * time.Millisecond, Half: 100, Million: 10, InHand: 8, Waiting: 1000, Patience: 10 * time.Second, Back: 10 * time.Second, SecondTries: 300 * time.Millisecond}
 }
 
 func measure(t *testing.T, f *fake, rows string) map[string]Result {
@@ -157,7 +165,7 @@ func TestEveryRowMeasures(t *testing.T) {
 	if len(results) != len(Rows()) {
 		t.Errorf("got %d rows, want %d", len(results), len(Rows()))
 	}
-	for _, row := range []string{"attempts", "creates"} {
+	for _, row := range []string{"attempts", "creates", "million-attempts"} {
 		if got := number(t, results[row], ""); got <= 0 {
 			t.Errorf("%s: got %v a second, want some", row, got)
 		}
@@ -174,8 +182,20 @@ func TestEveryRowMeasures(t *testing.T) {
 	if got := number(t, results["memory"], "nowhere"); got != 100 {
 		t.Errorf("got %v bytes a task, want 100", got)
 	}
-	if got := number(t, results["memory"], "worker"); got != 3 {
-		t.Errorf("got a worker of %v MiB, want 3", got)
+	for _, row := range []string{"memory", "million-memory"} {
+		if got := number(t, results[row], "worker"); got < 1 || got > 1000 {
+			t.Errorf("%s: got a worker of %v MiB, want that of this test", row, got)
+		}
+	}
+	for _, row := range []string{"attempts", "million-attempts"} {
+		if got := number(t, results[row], "arrived once"); got != float64(tiny().Attempts) {
+			t.Errorf("%s: got %v tasks that arrived once, want all %d", row, got, tiny().Attempts)
+		}
+		for _, name := range []string{processorTime, "server's"} {
+			if got := number(t, results[row], name); got <= 0 {
+				t.Errorf("%s: got a %s of %v µs, want some", row, name, got)
+			}
+		}
 	}
 	if got := number(t, results["kill"], "attempts used up"); got != 0 {
 		t.Errorf("got %v attempts used up, want 0", got)
@@ -185,6 +205,9 @@ func TestEveryRowMeasures(t *testing.T) {
 func TestRowsSeeWhatIsWrong(t *testing.T) {
 	if got := number(t, measure(t, &fake{early: 40 * time.Millisecond}, "late")["late"], "earliest"); got >= 0 {
 		t.Errorf("tasks 40 ms early: got earliest %v ms, want less than 0", got)
+	}
+	if got := number(t, measure(t, &fake{twice: true}, "attempts")["attempts"], "arrived once"); got != 0 {
+		t.Errorf("tasks that are sent twice: got %v that arrived once, want 0", got)
 	}
 	killed := measure(t, &fake{countIt: true}, "kill")["kill"]
 	if got := number(t, killed, "attempts used up"); got != float64(tiny().InHand) {
@@ -196,13 +219,43 @@ func TestRowsSeeWhatIsWrong(t *testing.T) {
 	}
 	defer target.Close()
 	small := tiny()
-	small.Patience = 200 * time.Millisecond
+	small.Back = 200 * time.Millisecond
 	f := &fake{lose: true}
 	numbers, err := kill(t.Context(), f, target, small)
 	if err != nil || len(numbers) != 2 || numbers[0].Name != "more than" || numbers[1].Value != 0 {
 		t.Errorf("lost tasks: got %v, error %v, want that more than the patience passed and that none came back", numbers, err)
 	}
 	_ = f.Close()
+}
+
+func TestRowsBesideAMillionShareIt(t *testing.T) {
+	f := &fake{}
+	measure(t, f, "million,million-attempts,million-memory")
+	if f.resets != 1 {
+		t.Errorf("got %d stores for three rows, want one", f.resets)
+	}
+	f.resets = 0
+	measure(t, f, "million-memory,creates,million-memory")
+	if f.resets != 3 {
+		t.Errorf("got %d stores where another row comes between, want 3", f.resets)
+	}
+}
+
+func TestLongRowsAreMeasuredLessOften(t *testing.T) {
+	calls := map[string]int{}
+	row := func(name string, long bool) Row {
+		return Row{Name: name, long: long, measure: func(context.Context, System, *Target, Sizes) ([]Number, error) {
+			calls[name]++
+			return nil, nil
+		}}
+	}
+	for runs, want := range map[int]int{1: 1, 3: 1, 6: 2} {
+		clear(calls)
+		plan := Plan{Systems: []System{&fake{}}, Rows: []Row{row("short", false), row("long", true)}, Runs: runs, Log: io.Discard}
+		if _, err := plan.Measure(t.Context()); err != nil || calls["short"] != runs || calls["long"] != want {
+			t.Errorf("%d runs: got %v, error %v, want %d of the long row", runs, calls, err, want)
+		}
+	}
 }
 
 func TestWhatDoesNotComeIsWaitedForOnce(t *testing.T) {
@@ -232,9 +285,15 @@ func TestAFailingRowLeavesTheOthers(t *testing.T) {
 	if !strings.Contains(log.String(), "more") {
 		t.Errorf("got the log %q, want the whole error", &log)
 	}
+	if err := Failed(results); err == nil || err.Error() != "1 rows failed: boom of fake" {
+		t.Errorf("got error %v, want one that names the row", err)
+	}
+	if err := Failed(results[1:]); err != nil {
+		t.Errorf("got error %v of a row that did not fail", err)
+	}
 	var out strings.Builder
 	Markdown(&out, results)
-	if want := `failed: it \| broke |`; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "more") {
+	if want := `**failed**: it \| broke |`; !strings.Contains(out.String(), want) || strings.Contains(out.String(), "more") {
 		t.Errorf("got\n%s\nwant %q and no second line of the error", &out, want)
 	}
 	canceled, cancel := context.WithCancel(t.Context())

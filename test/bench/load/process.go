@@ -35,8 +35,13 @@ func Start(cmd *exec.Cmd, log string) (*Process, error) {
 	return p, nil
 }
 
-// Pid is the process's id.
-func (p *Process) Pid() int { return p.cmd.Process.Pid }
+// Pid is the process's id; 0 of a nil process.
+func (p *Process) Pid() int {
+	if p == nil {
+		return 0
+	}
+	return p.cmd.Process.Pid
+}
 
 // Ended is nil as long as the process runs, then an error with the end of its log.
 func (p *Process) Ended() error {

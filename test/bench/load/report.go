@@ -34,7 +34,7 @@ type Result struct {
 type Plan struct {
 	Systems []System
 	Rows    []Row
-	Runs    int
+	Runs    int // of short rows; long ones have a third
 	Sizes   Sizes
 	// Leaves says which rows a system is left out of; nil is none.
 	Leaves func(row string, s System) bool
@@ -52,6 +52,7 @@ func (p Plan) Measure(ctx context.Context) ([]Result, error) {
 	}
 	defer target.Close()
 	var results []Result
+	filled := map[System]bool{} // stores that have the million, which one row leaves to the next
 	for _, row := range p.Rows {
 		first := len(results)
 		var systems []System
@@ -66,13 +67,28 @@ func (p Plan) Measure(ctx context.Context) ([]Result, error) {
 			}
 			results = append(results, r)
 		}
-		for run := range max(1, p.Runs) {
+		runs := p.Runs
+		if row.long {
+			runs /= 3
+		}
+		for run := range max(1, runs) {
 			for i, s := range systems {
 				if n := results[first+i].Numbers; len(n) > 0 && n[0].Name == moreThan {
 					continue
 				}
 				fmt.Fprintf(p.Log, "%s, run %d: %s\n", row.Title, run+1, s.Name())
-				numbers, err := row.measure(ctx, s, target, p.Sizes)
+				if !row.beside {
+					filled[s] = false
+				}
+				var numbers []Number
+				var err error
+				if row.beside && !filled[s] {
+					err = fillMillion(ctx, s, target, p.Sizes)
+					filled[s] = err == nil
+				}
+				if err == nil {
+					numbers, err = row.measure(ctx, s, target, p.Sizes)
+				}
 				if ctx.Err() != nil {
 					return results, ctx.Err()
 				}
@@ -110,26 +126,108 @@ func (r *Result) add(numbers []Number, err error) {
 	}
 }
 
-// Markdown prints a table of all results.
-func Markdown(out io.Writer, results []Result) {
-	fmt.Fprint(out, "| what | of | median | to reach | handicaps |\n|---|---|---|---|---|\n")
-	title := ""
+// Failed is an error that names the rows that have failed, or nil. It is for the exit code: the table has their errors.
+func Failed(results []Result) error {
+	var failed []string
 	for _, r := range results {
-		shown := r.Title
-		if r.Title == title {
-			shown = ""
-		}
-		title = r.Title
-		said := make([]string, 0, len(r.Numbers)+1)
-		for _, n := range r.Numbers {
-			said = append(said, n.String())
-		}
 		if r.Error != "" {
-			text, _, _ := strings.Cut(r.Error, "\n")
-			said = append(said, "failed: "+strings.ReplaceAll(text, "|", "\\|"))
+			failed = append(failed, r.Row+" of "+r.System)
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", shown, r.System, strings.Join(said, ", "), r.Reach, r.Handicaps)
 	}
+	if len(failed) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%d rows failed: %s", len(failed), strings.Join(failed, "; "))
+}
+
+// Markdown prints a table with a line for each row and a column for each system. The first system is compared with the
+// others. What a system does less or more than the others is told below.
+func Markdown(out io.Writer, results []Result) {
+	var systems, rows []string
+	for _, r := range results {
+		if !slices.Contains(systems, r.System) {
+			systems = append(systems, r.System)
+		}
+		if !slices.Contains(rows, r.Row) {
+			rows = append(rows, r.Row)
+		}
+	}
+	fmt.Fprintf(out, "| | %s | ratio | to reach |\n|---|%s---|---|\n", strings.Join(systems, " | "), strings.Repeat("---|", len(systems)))
+	var notes strings.Builder
+	for _, row := range rows {
+		cells := make([]string, len(systems))
+		var title, reach string
+		for i, system := range systems {
+			r := find(results, row, system)
+			if r == nil {
+				continue
+			}
+			cells[i], title, reach = r.cell(), r.Title, cmp.Or(reach, r.Reach)
+			if r.Handicaps != "" {
+				fmt.Fprintf(&notes, "- %s, %s: %s.\n", r.Title, r.System, r.Handicaps)
+			}
+		}
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", title, strings.Join(cells, " | "), ratios(results, row, systems), reach)
+	}
+	if notes.Len() > 0 {
+		fmt.Fprintf(out, "\n%s", &notes)
+	}
+}
+
+func find(results []Result, row, system string) *Result {
+	i := slices.IndexFunc(results, func(r Result) bool { return r.Row == row && r.System == system })
+	if i < 0 {
+		return nil
+	}
+	return &results[i]
+}
+
+// cell has all figures of a row of a system.
+func (r *Result) cell() string {
+	said := make([]string, 0, len(r.Numbers)+1)
+	for _, n := range r.Numbers {
+		said = append(said, n.String())
+	}
+	if r.Error != "" {
+		text, _, _ := strings.Cut(r.Error, "\n")
+		said = append(said, "**failed**: "+strings.ReplaceAll(text, "|", "\\|"))
+	}
+	return strings.Join(said, ", ")
+}
+
+// ratios compares the first system's rate and processor time with those of the others, and with its own where no million
+// waits.
+func ratios(results []Result, row string, systems []string) string {
+	var said []string
+	ours := find(results, row, systems[0])
+	compare := func(to *Result, what string) {
+		for _, name := range []string{"", processorTime} {
+			a, b := ours.value(name), to.value(name)
+			if a > 0 && b > 0 {
+				said = append(said, strings.TrimPrefix(name+" ", " ")+fmt.Sprintf("%.2f × %s", a/b, what))
+			}
+		}
+	}
+	if row == "million-attempts" {
+		compare(find(results, "attempts", systems[0]), "with none")
+	}
+	for _, system := range systems[1:] {
+		compare(find(results, row, system), system)
+	}
+	return strings.Join(said, ", ")
+}
+
+// value is the figure of that name; 0 where there is none. A rate has no name.
+func (r *Result) value(name string) float64 {
+	if r == nil {
+		return 0
+	}
+	for _, n := range r.Numbers {
+		if n.Name == name {
+			return n.Value
+		}
+	}
+	return 0
 }
 
 // String is a number with three significant digits and its unit, such as "p99 2.31 ms" and "28,900/s".

@@ -31,26 +31,35 @@ func TestPercentile(t *testing.T) {
 	}
 }
 
-func TestMarkdownHasOneLineASystem(t *testing.T) {
-	slow := Result{Row: "late", Title: "lateness", System: "theirs", Handicaps: "polls"}
+func TestMarkdownHasALineARowAndAColumnASystem(t *testing.T) {
+	theirs := Result{Row: "late", Title: "lateness", System: "theirs", Handicaps: "polls"}
 	for _, v := range []float64{2000, 5123.4, 1000} {
-		slow.add([]Number{{Name: "p50", Unit: "ms", Value: v}, {Name: "earliest", Unit: "ms", Value: -v, Worst: -1},
+		theirs.add([]Number{{Name: "p50", Unit: "ms", Value: v}, {Name: "earliest", Unit: "ms", Value: -v, Worst: -1},
 			{Name: "max", Unit: "ms", Value: v, Worst: 1}}, nil)
 	}
+	result := func(row, system string, rate, micros float64) (r Result) {
+		r = Result{Row: row, Title: row, System: system, Reach: "≥ 2 × theirs"}
+		r.add([]Number{{Unit: "/s", Value: rate}, {Name: processorTime, Unit: "µs", Value: micros}}, nil)
+		return r
+	}
 	ours := Result{Row: "late", Title: "lateness", System: "ours", Reach: "≤ 1 ms"}
-	ours.add([]Number{{Name: "p50", Unit: "ms", Value: 0.31449}, {Unit: "/s", Value: 1234567}}, nil)
+	ours.add([]Number{{Name: "p50", Unit: "ms", Value: 0.31449}}, nil)
 	var out strings.Builder
-	Markdown(&out, []Result{ours, slow})
-	want := `| what | of | median | to reach | handicaps |
+	Markdown(&out, []Result{result("attempts", "ours", 10_000, 50), result("attempts", "theirs", 4000, 100), ours, theirs,
+		result("million-attempts", "ours", 9500, 55)})
+	want := `| | ours | theirs | ratio | to reach |
 |---|---|---|---|---|
-| lateness | ours | p50 0.314 ms, 1,234,567/s | ≤ 1 ms |  |
-|  | theirs | p50 2,000 ms, earliest -5,123 ms, max 5,123 ms |  | polls |
+| attempts | 10,000/s, processor time 50 µs | 4,000/s, processor time 100 µs | 2.50 × theirs, processor time 0.50 × theirs | ≥ 2 × theirs |
+| lateness | p50 0.314 ms | p50 2,000 ms, earliest -5,123 ms, max 5,123 ms |  | ≤ 1 ms |
+| million-attempts | 9,500/s, processor time 55 µs |  | 0.95 × with none, processor time 1.10 × with none | ≥ 2 × theirs |
+
+- lateness, theirs: polls.
 `
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", &out, want)
 	}
 	var figures strings.Builder
-	if err := JSON(&figures, []Result{slow}); err != nil || !strings.Contains(figures.String(), "5123.4") {
+	if err := JSON(&figures, []Result{theirs}); err != nil || !strings.Contains(figures.String(), "5123.4") {
 		t.Errorf("got %s, error %v, want the figure of each run", &figures, err)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 // Retry is a built retry as a service: "retry serve" with its own journal. It works in the process that has the API.
 type Retry struct {
+	Label       string   // the column of the table
 	Program     string   // the binary
 	Dir         string   // takes the journals
 	Concurrency int      // slots of the worker, all of which may go to the one host
@@ -33,7 +34,7 @@ type Retry struct {
 }
 
 // Name is the column of the table.
-func (*Retry) Name() string { return "retry, SQLite" }
+func (r *Retry) Name() string { return r.Label }
 
 // Handicaps of retry are against the others.
 func (*Retry) Handicaps(row string) string {
@@ -62,7 +63,8 @@ func (r *Retry) Reset(ctx context.Context, _ bool) error {
 	return r.start(ctx)
 }
 
-// start runs retry serve on a free port, and returns when it is ready.
+// start runs retry serve on a free port, and returns when it is ready. Its limit of pending tasks is twice what the rows
+// need, so that it is looked at and never met.
 func (r *Retry) start(ctx context.Context) error {
 	address, err := freeAddress()
 	if err != nil {
@@ -70,7 +72,8 @@ func (r *Retry) start(ctx context.Context) error {
 	}
 	slots, all := strconv.Itoa(r.Concurrency), strconv.Itoa(2*r.Concurrency) // a host that has not replied gets no more
 	cmd := exec.Command(r.Program, slices.Concat([]string{"serve", "--listen", address,
-		"--allow-target", "127.0.0.0/8", "--concurrency", all, "--per-host", slots}, r.Flags)...)
+		"--allow-target", "127.0.0.0/8", "--concurrency", all, "--per-host", slots,
+		"--max-pending", "2000000"}, r.Flags)...)
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "RETRY_") })
 	cmd.Env = append(cmd.Env, "RETRY_STATE_DIR="+r.state, "XDG_CONFIG_HOME=/nonexistent")
 	if r.process, err = Start(cmd, r.state+".log"); err != nil {
@@ -162,8 +165,14 @@ func (r *Retry) Kill() error {
 	return err
 }
 
-// WorkerMemory is that of the whole service.
-func (r *Retry) WorkerMemory() (int64, error) { return PrivateMemory(r.process.Pid()) }
+// Hold pauses the hosts of tasks that come.
+func (r *Retry) Hold() error {
+	r.paused, r.hosts = true, nil
+	return nil
+}
+
+// Processes are the service alone: the store is in it.
+func (r *Retry) Processes() (worker, server int) { return r.process.Pid(), 0 }
 
 // StoreBytes is the size of the state directory.
 func (r *Retry) StoreBytes(context.Context) (int64, string, error) {

@@ -95,7 +95,7 @@ func TestRetryIsMeasuredThroughItsAPI(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Setenv("RETRY_TOKEN_FILE", "of-the-caller")
-	r := &Retry{Program: self, Dir: t.TempDir(), Concurrency: 8, Flags: []string{"--max-pending", "9"}}
+	r := &Retry{Label: "retry", Program: self, Dir: t.TempDir(), Concurrency: 8, Flags: []string{"--lease", "9s"}}
 	rows, err := Choose("attempts,creates,late")
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestRetryIsMeasuredThroughItsAPI(t *testing.T) {
 	}
 	defer response.Body.Close()
 	flags, _ := io.ReadAll(response.Body)
-	want := "--allow-target 127.0.0.0/8 --concurrency 16 --per-host 8 --max-pending 9 " + filepath.Join(r.Dir, "retry-3") + " "
+	want := "--allow-target 127.0.0.0/8 --concurrency 16 --per-host 8 --max-pending 2000000 --lease 9s " + filepath.Join(r.Dir, "retry-3") + " "
 	if string(flags) != want {
 		t.Errorf("got flags, state directory and token file %q, want %q", flags, want)
 	}

@@ -20,7 +20,6 @@ const asynqKind = "deliver"
 // asynqSystem is asynq on a redis-server of its own.
 type asynqSystem struct {
 	worker
-	server *load.Process
 	redis  *redis.Client
 	client *asynq.Client
 }
@@ -30,9 +29,9 @@ func startAsynq(ctx context.Context, dir string, t tuning) (load.System, string,
 	if err != nil {
 		return nil, "", err
 	}
-	s := &asynqSystem{server: server, redis: redis.NewClient(&redis.Options{Network: "unix", Addr: socket}),
+	s := &asynqSystem{redis: redis.NewClient(&redis.Options{Network: "unix", Addr: socket}),
 		client: asynq.NewClient(asynq.RedisClientOpt{Network: "unix", Addr: socket, PoolSize: fillers}),
-		worker: worker{kind: "asynq", address: socket, tuning: t, log: dir + "/worker.log"}}
+		worker: worker{kind: "asynq", address: socket, tuning: t, log: dir + "/worker.log", server: server}}
 	said := fmt.Sprintf("asynq v0.26.0: %d slots, DelayedTaskCheckInterval %v; redis-server %s on a unix socket, appendonly yes, "+
 		"appendfsync everysec (always for durable creates), save \"\".", t.Concurrency, t.Forward, version)
 	return s, said, nil
@@ -46,11 +45,13 @@ func (*asynqSystem) Name() string { return "asynq, Redis" }
 func (*asynqSystem) Handicaps(row string) string {
 	switch row {
 	case "attempts":
-		return "keeps no log of attempts; acknowledged tasks of the last second can be lost (everysec)"
+		return "keeps no log of attempts; acknowledged tasks of the last second can be lost (everysec); the server is redis-server"
 	case "creates":
 		return "no HTTP API; appendfsync always"
 	case "late", "half", "million":
 		return "due times are whole seconds; looks every DelayedTaskCheckInterval"
+	case "kill":
+		return "looks for lost tasks once a minute"
 	case "memory":
 		return "all tasks are in Redis' memory"
 	}

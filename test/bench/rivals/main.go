@@ -22,8 +22,8 @@ import (
 
 // options are the flags.
 type options struct {
-	retry, systems, rows, million, json, serve string
-	runs                                       int
+	retry, before, systems, rows, million, json, serve string
+	runs                                               int
 	tuning
 	sizes load.Sizes
 }
@@ -57,13 +57,14 @@ func main() {
 func parse() options {
 	o := options{sizes: load.Usual()}
 	flag.StringVar(&o.retry, "retry", "", "the built retry, `FILE`; without it the table has the others alone")
-	flag.StringVar(&o.systems, "systems", "retry,asynq,river-postgres,river-sqlite", "measure these `SYSTEMS`")
-	flag.StringVar(&o.rows, "rows", "", "print only these `ROWS`: attempts,creates,late,half,million,kill,memory")
-	flag.StringVar(&o.million, "million", "retry,asynq,river-postgres", "the `SYSTEMS` that can hold the tasks of the row million")
+	flag.StringVar(&o.before, "before", "", "another built retry, `FILE`, measured as the system before")
+	flag.StringVar(&o.systems, "systems", "retry,before,asynq,river-postgres", "measure these `SYSTEMS`; also river-sqlite")
+	flag.StringVar(&o.rows, "rows", "", "print only these `ROWS`: "+rowNames())
+	flag.StringVar(&o.million, "million", "retry", "the `SYSTEMS` that get the rows beside a million")
 	flag.StringVar(&o.json, "json", "", "write all figures to `FILE`, too")
 	flag.StringVar(&o.serve, "serve-flags", "", "more `FLAGS` of retry serve, separated by spaces")
-	flag.IntVar(&o.runs, "runs", 3, "measure each row `N` times")
-	flag.IntVar(&o.Concurrency, "concurrency", 64, "slots of the workers of retry and asynq")
+	flag.IntVar(&o.runs, "runs", 3, "measure short rows `N` times, long ones N/3 times")
+	flag.IntVar(&o.Concurrency, "concurrency", load.Slots, "slots of the workers of retry and asynq")
 	flag.IntVar(&o.RiverWorkers, "river-workers", 500, "slots of River's worker")
 	flag.DurationVar(&o.RiverPoll, "river-poll", 100*time.Millisecond, "River's FetchPollInterval; 1s is its default")
 	flag.DurationVar(&o.Forward, "forward", 5*time.Second, "asynq's DelayedTaskCheckInterval; 5s is its default")
@@ -74,14 +75,23 @@ func parse() options {
 	flag.IntVar(&z.Scheduled, "scheduled", z.Scheduled, "tasks of the rows late and million")
 	flag.DurationVar(&z.Span, "span", z.Span, "how long tasks come due")
 	flag.IntVar(&z.Half, "half", z.Half, "tasks a second of the row half")
-	flag.IntVar(&z.Million, "waiting-million", z.Million, "tasks that wait in the row million")
+	flag.IntVar(&z.Million, "waiting-million", z.Million, "tasks that wait in the rows beside a million")
 	flag.IntVar(&z.InHand, "in-hand", z.InHand, "tasks in hand in the row kill")
 	flag.IntVar(&z.Waiting, "waiting", z.Waiting, "tasks that wait in the row memory")
 	flag.DurationVar(&z.Patience, "patience", z.Patience, "how long to wait for tasks that do not come")
+	flag.DurationVar(&z.Back, "back", z.Back, "how long the row kill waits for tasks to come back")
 	flag.DurationVar(&z.SecondTries, "second-tries", z.SecondTries, "how long the row kill waits for a further attempt")
 	flag.Parse()
 	z.InHand = min(z.InHand, o.Concurrency)
 	return o
+}
+
+func rowNames() string {
+	var names []string
+	for _, row := range load.Rows() {
+		names = append(names, row.Name)
+	}
+	return strings.Join(names, ",")
 }
 
 // run starts the systems, measures them and prints what came out.
@@ -113,23 +123,23 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	plan := load.Plan{Systems: slices.Collect(values(systems)), Rows: rows, Runs: o.runs, Sizes: o.sizes, Log: os.Stderr,
 		Leaves: func(row string, s load.System) bool {
-			return row == "million" && !slices.ContainsFunc(systems, func(n named) bool { return n.System == s && million[n.id] })
+			return strings.HasPrefix(row, "million") && !slices.ContainsFunc(systems, func(n named) bool { return n.System == s && million[n.id] })
 		}}
 	results, err := plan.Measure(ctx)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%d cores (%s), %s, %s, medians of %d. The target runs in the process that measures.\n%s\n\n", runtime.NumCPU(),
-		runtime.GOARCH, runtime.Version(), time.Now().UTC().Format("2006-01-02 15:04"), o.runs, strings.Join(settings, "\n"))
+	fmt.Printf("%d cores (%s), %s, %s, medians of %d (long rows %d). The target runs in the process that measures.\n%s\n\n", runtime.NumCPU(),
+		runtime.GOARCH, runtime.Version(), time.Now().UTC().Format("2006-01-02 15:04"), o.runs, max(1, o.runs/3), strings.Join(settings, "\n"))
 	load.Markdown(os.Stdout, results)
 	if o.json == "" {
-		return nil
+		return load.Failed(results)
 	}
 	file, err := os.Create(o.json)
 	if err != nil {
 		return fmt.Errorf("write the figures: %w", err)
 	}
-	return errors.Join(load.JSON(file, results), file.Close())
+	return errors.Join(load.JSON(file, results), file.Close(), load.Failed(results))
 }
 
 // named is a system by the name that the flags have for it.
@@ -158,16 +168,17 @@ func start(ctx context.Context, o options, dir string) (systems []named, setting
 			return systems, nil, fmt.Errorf("make a folder: %w", err)
 		}
 		switch id {
-		case "retry":
-			if o.retry == "" {
+		case "retry", "before":
+			program := map[string]string{"retry": o.retry, "before": o.before}[id]
+			if program == "" {
 				continue
 			}
-			path, err := exec.LookPath(o.retry)
+			path, err := exec.LookPath(program)
 			if err != nil {
-				return systems, nil, fmt.Errorf("find retry: %w", err)
+				return systems, nil, fmt.Errorf("find %s: %w", id, err)
 			}
-			s = &load.Retry{Program: path, Dir: place, Concurrency: o.Concurrency, Flags: strings.Fields(o.serve)}
-			setting = fmt.Sprintf("retry: %d slots.", o.Concurrency)
+			s = &load.Retry{Label: id, Program: path, Dir: place, Concurrency: o.Concurrency, Flags: strings.Fields(o.serve)}
+			setting = fmt.Sprintf("%s: %d slots.", id, o.Concurrency)
 		case "asynq":
 			s, setting, err = startAsynq(ctx, place, o.tuning)
 		case "river-postgres":

@@ -41,9 +41,9 @@ func TestSystems(t *testing.T) {
 				tuning: tuning{Concurrency: 8, RiverWorkers: 8, RiverPoll: 10 * time.Millisecond, Forward: time.Second},
 				sizes: load.Sizes{Attempts: 300, Clients: 4, Creating: 100 * time.Millisecond, Settle: 500 * time.Millisecond,
 					Scheduled: 100, Span: 500 * time.Millisecond, Half: 100, Million: 500, InHand: 8, Waiting: 500,
-					Patience: 20 * time.Second, SecondTries: 2 * time.Second}}
+					Patience: 20 * time.Second, Back: 20 * time.Second, SecondTries: 2 * time.Second}}
 			if test.id != "retry" {
-				o.rows = "attempts,creates,late,half,million,memory"
+				o.rows = "attempts,creates,late,half,memory,million,million-attempts,million-memory"
 			}
 			if err := run(t.Context(), o); err != nil {
 				t.Fatal(err)
@@ -57,7 +57,7 @@ func TestSystems(t *testing.T) {
 				t.Fatalf("got %d rows, error %v, want %d", len(results), err, len(test.numbers))
 			}
 			for _, r := range results {
-				if r.Error != "" || len(r.Numbers) != test.numbers[r.Row] {
+				if r.Error != "" || len(r.Numbers) < test.numbers[r.Row] {
 					t.Errorf("%s: got %v, error %q, want %d figures", r.Row, r.Numbers, r.Error, test.numbers[r.Row])
 				}
 			}
@@ -65,8 +65,10 @@ func TestSystems(t *testing.T) {
 	}
 }
 
+// figures are those that a row has at least: a processor time of less than 10 ms is none.
 func figures(kill bool) map[string]int {
-	rows := map[string]int{"attempts": 1, "creates": 1, "late": 4, "half": 4, "million": 4, "memory": 2}
+	rows := map[string]int{"attempts": 3, "creates": 1, "late": 4, "half": 4, "memory": 2, "million": 4, "million-attempts": 3,
+		"million-memory": 1}
 	if kill {
 		rows["kill"] = 2
 	}

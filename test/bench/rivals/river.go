@@ -47,7 +47,7 @@ func startRiverPostgres(ctx context.Context, dir string, t tuning) (load.System,
 		return nil, "", err
 	}
 	s := &riverSystem{name: "River, PostgreSQL",
-		worker: worker{kind: "river-postgres", address: address, tuning: t, log: dir + "/worker.log"}}
+		worker: worker{kind: "river-postgres", address: address, tuning: t, log: dir + "/worker.log", server: server}}
 	s.close = server.Stop
 	pool, err := openPostgres(ctx, address, 32)
 	if err != nil {
@@ -120,13 +120,13 @@ func (s *riverSystem) Handicaps(row string) string {
 		if s.kind == "river-sqlite" {
 			return "keeps errors alone of its attempts"
 		}
-		return "commits its batches of outcomes with fsync; keeps errors alone of its attempts"
+		return "commits its batches of outcomes with fsync; keeps errors alone of its attempts; the server is PostgreSQL"
 	case "creates":
 		return "no HTTP API; each insert is a commit with fsync"
 	case "late", "half", "million":
 		return "looks every FetchPollInterval"
 	case "kill":
-		return "rescues after an hour by default"
+		return "looks for lost tasks after an hour by default"
 	}
 	return ""
 }

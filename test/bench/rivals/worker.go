@@ -28,6 +28,7 @@ type worker struct {
 	tuning        tuning
 	log           string
 	process       *load.Process
+	server        *load.Process // that has the store; nil where the worker has it
 }
 
 // Work starts the process.
@@ -58,8 +59,11 @@ func (w *worker) Kill() error {
 	return err
 }
 
-// WorkerMemory is the private memory of the process.
-func (w *worker) WorkerMemory() (int64, error) { return load.PrivateMemory(w.process.Pid()) }
+// Hold ends the worker: the store keeps what comes.
+func (w *worker) Hold() error { return w.Kill() }
+
+// Processes are the worker's and its server's.
+func (w *worker) Processes() (worker, server int) { return w.process.Pid(), w.server.Pid() }
 
 // work is the main function of a worker's process. It ends by being killed.
 func work(args []string) error {
