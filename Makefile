@@ -39,7 +39,7 @@ ci: ## run everything a change has to pass
 bench: ## time whole processes, side by side (BENCHFLAGS='-runs 50')
 	go run ./test/bench $(BENCHFLAGS)
 
-rivals: ## put the work of the service on asynq and River, too (RIVALSFLAGS='-runs 1'); needs their servers
+rivals: ## put the work of the service on asynq and River, too (RIVALSFLAGS='-before BUILD'); needs their servers
 	@tmp=$$(mktemp -d) && trap 'rm -rf "$$tmp"' EXIT && bash .ci/release "$$tmp/retry" && \
 		go -C test/bench/rivals build -mod=mod -o "$$tmp/rivals" . && "$$tmp/rivals" -retry "$$tmp/retry" $(RIVALSFLAGS)
 

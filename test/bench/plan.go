@@ -38,15 +38,15 @@ func (p plan) groups() []group {
 	success.add(p, "debian", "Debian's retry -- true", "")
 	success.add(p, "true", "true", "")
 	success.add(p, "loop", "loop -- true", "")
-	success.add(p, "retry", "retry -- true", "≤ 4 × Debian's")
-	success.add(p, "retry", "retry -n 3 -b constant:1s -- true", "≤ 4 × Debian's")
-	success.add(p, "retry", "retry --no-state -- true", "")
+	success.add(p, "retry", "retry -- true", "≤ 2.6 × Debian's")
+	success.add(p, "retry", "retry -n 3 -b constant:1s -- true", "")
+	success.add(p, "retry", "retry --no-state -- true", "≤ 2.4 × Debian's")
 
 	hundred := group{name: "hundred", title: "100 attempts, no delay", runs: max(1, p.runs/5), atOnce: 1}
 	hundred.add(p, "debian", "Debian's retry --times=100 --delay=0 -- false", "")
 	hundred.add(p, "loop", "loop -n 100 -- false", "")
-	hundred.add(p, "retry", "retry -n 100 -b constant:0 -- false", "≤ 1 × Debian's")
-	hundred.add(p, "retry", "retry --no-state -n 100 -b constant:0 -- false", "")
+	hundred.add(p, "retry", "retry -n 100 -b constant:0 -- false", "≤ 1.10 × Debian's")
+	hundred.add(p, "retry", "retry --no-state -n 100 -b constant:0 -- false", "≤ 1.00 × Debian's")
 
 	together := group{name: "together", title: "64 at once on one journal", runs: max(1, p.runs/5), atOnce: 64}
 	together.add(p, "retry", "retry --no-state -- true", "")

@@ -20,7 +20,8 @@ func (p plan) service(ctx context.Context, out io.Writer, sizes load.Sizes) erro
 		if p.programs[name] == "" {
 			continue
 		}
-		s := &load.Retry{Label: name, Program: p.programs[name], Dir: filepath.Join(p.dir, "service-"+name), Concurrency: load.Slots}
+		s := &load.Retry{Label: name, Program: p.programs[name], Concurrency: load.Slots,
+			Dir: filepath.Join(p.dir, "service-"+name)}
 		if err := os.Mkdir(s.Dir, 0o700); err != nil {
 			return fmt.Errorf("make a folder for journals: %w", err)
 		}
@@ -36,7 +37,8 @@ func (p plan) service(ctx context.Context, out io.Writer, sizes load.Sizes) erro
 	if err != nil {
 		return fmt.Errorf("measure the service: %w", err)
 	}
-	fmt.Fprintf(out, "\nThe service: %d slots, bodies of %d bytes, medians of %d.\n\n", load.Slots, len(load.Body), measured.Runs)
+	fmt.Fprintf(out, "\nThe service: %d slots, bodies of %d bytes, medians of %d.\n\n", load.Slots,
+		len(load.Body), measured.Runs)
 	load.Markdown(out, results)
 	return load.Failed(results)
 }

@@ -29,11 +29,11 @@ type fake struct {
 	attempts map[string]int
 }
 
-func (*fake) Name() string                 { return "fake" }
-func (*fake) Handicaps(row string) string  { return "handicap of " + row }
-func (*fake) Hold() error                  { return nil }
-func (*fake) Processes() (int, int)        { return os.Getpid(), os.Getpid() }
-func (f *fake) Close() error               { return f.Kill() }
+func (*fake) Name() string                { return "fake" }
+func (*fake) Handicaps(row string) string { return "handicap of " + row }
+func (*fake) Hold() error                 { return nil }
+func (*fake) Processes() (int, int)       { return os.Getpid(), os.Getpid() }
+func (f *fake) Close() error              { return f.Kill() }
 
 func (f *fake) Reset(context.Context, bool) error {
 	err := f.Kill()
@@ -124,7 +124,8 @@ func (f *fake) Kill() error {
 
 func tiny() Sizes {
 	return Sizes{Attempts: 200, Clients: 4, Creating: 20 * time.Millisecond, Scheduled: 50, Span: 100 * time.Millisecond,
-		Settle: 200 * time.Millisecond, Half: 100, Million: 10, InHand: 8, Waiting: 1000, Patience: 10 * time.Second, Back: 10 * time.Second, SecondTries: 300 * time.Millisecond}
+		Settle: 200 * time.Millisecond, Half: 100, Million: 10, InHand: 8, Waiting: 1000, Patience: 10 * time.Second,
+		Back: 10 * time.Second, SecondTries: 300 * time.Millisecond}
 }
 
 func measure(t *testing.T, f *fake, rows string) map[string]Result {
@@ -251,7 +252,8 @@ func TestLongRowsAreMeasuredLessOften(t *testing.T) {
 	}
 	for runs, want := range map[int]int{1: 1, 3: 1, 6: 2} {
 		clear(calls)
-		plan := Plan{Systems: []System{&fake{}}, Rows: []Row{row("short", false), row("long", true)}, Runs: runs, Log: io.Discard}
+		plan := Plan{Systems: []System{&fake{}}, Rows: []Row{row("short", false), row("long", true)},
+			Runs: runs, Log: io.Discard}
 		if _, err := plan.Measure(t.Context()); err != nil || calls["short"] != runs || calls["long"] != want {
 			t.Errorf("%d runs: got %v, error %v, want %d of the long row", runs, calls, err, want)
 		}

@@ -152,7 +152,8 @@ func Markdown(out io.Writer, results []Result) {
 			rows = append(rows, r.Row)
 		}
 	}
-	fmt.Fprintf(out, "| | %s | ratio | to reach |\n|---|%s---|---|\n", strings.Join(systems, " | "), strings.Repeat("---|", len(systems)))
+	fmt.Fprintf(out, "| | %s | ratio | to reach |\n|---|%s---|---|\n", strings.Join(systems, " | "),
+		strings.Repeat("---|", len(systems)))
 	var notes strings.Builder
 	for _, row := range rows {
 		cells := make([]string, len(systems))
