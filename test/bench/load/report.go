@@ -77,18 +77,7 @@ func (p Plan) Measure(ctx context.Context) ([]Result, error) {
 					continue
 				}
 				fmt.Fprintf(p.Log, "%s, run %d: %s\n", row.Title, run+1, s.Name())
-				if !row.beside {
-					filled[s] = false
-				}
-				var numbers []Number
-				var err error
-				if row.beside && !filled[s] {
-					err = fillMillion(ctx, s, target, p.Sizes)
-					filled[s] = err == nil
-				}
-				if err == nil {
-					numbers, err = row.measure(ctx, s, target, p.Sizes)
-				}
+				numbers, err := p.once(ctx, row, s, target, filled)
 				if ctx.Err() != nil {
 					return results, ctx.Err()
 				}
@@ -100,6 +89,20 @@ func (p Plan) Measure(ctx context.Context) ([]Result, error) {
 		}
 	}
 	return results, nil
+}
+
+// once measures a row of a system. Systems whose stores have the million are filled.
+func (p Plan) once(ctx context.Context, row Row, s System, t *Target, filled map[System]bool) ([]Number, error) {
+	switch {
+	case !row.beside:
+		delete(filled, s) // the row begins with another store
+	case !filled[s]:
+		if err := fillMillion(ctx, s, t, p.Sizes); err != nil {
+			return nil, err
+		}
+		filled[s] = true
+	}
+	return row.measure(ctx, s, t, p.Sizes)
 }
 
 // add takes the numbers of one more run.
