@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	runs := flag.Int("runs", 100, "measure each command `N` times, of 100 attempts or 64 processes N/5 times, the service at most 3")
+	runs := flag.Int("runs", 100, "measure each command `N` times, many attempts or processes N/5 times, the service at most 3")
 	only := flag.String("only", "", "print only these `TABLES`: success,hundred,together,million,http,waiting,service")
 	before := flag.String("before", "", "compare with another build of retry, the program `FILE`")
 	flag.Parse()

@@ -171,7 +171,8 @@ func Markdown(out io.Writer, results []Result) {
 				fmt.Fprintf(&notes, "- %s, %s: %s.\n", r.Title, r.System, r.Handicaps)
 			}
 		}
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", title, strings.Join(cells, " | "), ratios(results, row, systems), reach)
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", title, strings.Join(cells, " | "),
+			ratios(results, row, systems), reach)
 	}
 	if notes.Len() > 0 {
 		fmt.Fprintf(out, "\n%s", &notes)

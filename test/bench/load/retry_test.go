@@ -117,7 +117,8 @@ func TestRetryIsMeasuredThroughItsAPI(t *testing.T) {
 	}
 	defer response.Body.Close()
 	flags, _ := io.ReadAll(response.Body)
-	want := "--allow-target 127.0.0.0/8 --concurrency 16 --per-host 8 --max-pending 2000000 --lease 9s " + filepath.Join(r.Dir, "retry-3") + " "
+	want := "--allow-target 127.0.0.0/8 --concurrency 16 --per-host 8 --max-pending 2000000 --lease 9s " +
+		filepath.Join(r.Dir, "retry-3") + " "
 	if string(flags) != want {
 		t.Errorf("got flags, state directory and token file %q, want %q", flags, want)
 	}

@@ -61,10 +61,10 @@ func Rows() []Row {
 		{Name: "memory", Title: "memory of waiting tasks", Reach: "worker ≤ 64 MiB", long: true, measure: memory},
 		{Name: "million", Title: "lateness beside a million that wait", Reach: "p50 ≤ 1 ms, p99 ≤ 5 ms, never early",
 			long: true, beside: true, measure: scheduled},
-		{Name: "million-attempts", Title: "attempts a second beside a million that wait", Reach: "≥ 0.95 of the rate with none",
-			long: true, beside: true, measure: deliveries},
-		{Name: "million-memory", Title: "memory with a million that wait", Reach: "worker ≤ 64 MiB", long: true, beside: true,
-			measure: workerMemory},
+		{Name: "million-attempts", Title: "attempts a second beside a million that wait",
+			Reach: "≥ 0.95 of the rate with none", long: true, beside: true, measure: deliveries},
+		{Name: "million-memory", Title: "memory with a million that wait", Reach: "worker ≤ 64 MiB",
+			long: true, beside: true, measure: workerMemory},
 	}
 }
 
@@ -99,7 +99,8 @@ func deliveries(ctx context.Context, s System, t *Target, z Sizes) ([]Number, er
 	first, last := slices.MinFunc(at, time.Time.Compare), slices.MaxFunc(at, time.Time.Compare)
 	numbers := []Number{{Unit: "/s", Value: float64(len(at)-1) / last.Sub(first).Seconds()}}
 	numbers = append(numbers, after.since(before, len(at))...)
-	return append(numbers, Number{Name: "arrived once", Unit: "tasks", Value: float64(len(at) - len(twice)), Worst: -1}), err
+	once := Number{Name: "arrived once", Unit: "tasks", Value: float64(len(at) - len(twice)), Worst: -1}
+	return append(numbers, once), err
 }
 
 // creates counts the acknowledgements that clients get who add one task after another.

@@ -45,7 +45,8 @@ func (*asynqSystem) Name() string { return "asynq, Redis" }
 func (*asynqSystem) Handicaps(row string) string {
 	switch row {
 	case "attempts":
-		return "keeps no log of attempts; acknowledged tasks of the last second can be lost (everysec); the server is redis-server"
+		return "keeps no log of attempts; acknowledged tasks of the last second can be lost (everysec); " +
+			"the server is redis-server"
 	case "creates":
 		return "no HTTP API; appendfsync always"
 	case "late", "half", "million":

@@ -123,14 +123,16 @@ func run(ctx context.Context, o options) (err error) {
 	}
 	plan := load.Plan{Systems: slices.Collect(values(systems)), Rows: rows, Runs: o.runs, Sizes: o.sizes, Log: os.Stderr,
 		Leaves: func(row string, s load.System) bool {
-			return strings.HasPrefix(row, "million") && !slices.ContainsFunc(systems, func(n named) bool { return n.System == s && million[n.id] })
+			return strings.HasPrefix(row, "million") &&
+				!slices.ContainsFunc(systems, func(n named) bool { return n.System == s && million[n.id] })
 		}}
 	results, err := plan.Measure(ctx)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("%d cores (%s), %s, %s, medians of %d (long rows %d). The target runs in the process that measures.\n%s\n\n", runtime.NumCPU(),
-		runtime.GOARCH, runtime.Version(), time.Now().UTC().Format("2006-01-02 15:04"), o.runs, max(1, o.runs/3), strings.Join(settings, "\n"))
+		runtime.GOARCH, runtime.Version(), time.Now().UTC().Format("2006-01-02 15:04"), o.runs, max(1, o.runs/3),
+		strings.Join(settings, "\n"))
 	load.Markdown(os.Stdout, results)
 	if o.json == "" {
 		return load.Failed(results)
@@ -177,7 +179,8 @@ func start(ctx context.Context, o options, dir string) (systems []named, setting
 			if err != nil {
 				return systems, nil, fmt.Errorf("find %s: %w", id, err)
 			}
-			s = &load.Retry{Label: id, Program: path, Dir: place, Concurrency: o.Concurrency, Flags: strings.Fields(o.serve)}
+			s = &load.Retry{Label: id, Program: path, Dir: place, Concurrency: o.Concurrency,
+				Flags: strings.Fields(o.serve)}
 			setting = fmt.Sprintf("%s: %d slots.", id, o.Concurrency)
 		case "asynq":
 			s, setting, err = startAsynq(ctx, place, o.tuning)
