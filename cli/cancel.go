@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/10f93571/retry/cli/flags"
@@ -58,34 +60,40 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 
 func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal state.Store) error {
 	filter := filterFlags{Status: c.Status}
-	none, viewOf := true, viewer(ctx, journal)
+	stored := filter.stored(0)
+	if c.OlderThan != nil {
+		stored.Until = time.Now().Add(-time.Duration(*c.OlderThan))
+	}
+	out := bufio.NewWriter(p.Stdout) // of --dry-run: there may be a million lines
+	none := true
 	var failures []error
-	for t, err := range journal.All(ctx, state.Filter{Statuses: []task.Status{task.Pending, task.InFlight}}) {
-		if err != nil {
-			return errors.Join(append(failures, err)...)
-		}
-		view, err := viewOf(t)
-		if err == nil && (!filter.passes(view) || c.OlderThan != nil && time.Since(t.Began()) < time.Duration(*c.OlderThan)) {
-			continue
-		}
+	for view, err := range filter.of(ctx, journal, stored, false) {
 		none = false
-		if err == nil {
-			err = c.cancelOne(ctx, p, journal, t)
+		switch {
+		case err != nil:
+		case c.DryRun:
+			err = wouldCancel(out, view.Task)
+		default:
+			err = c.cancelOne(ctx, p, journal, view.Task)
 		}
 		if err != nil && !errors.Is(err, state.ErrFinished) { // meanwhile, by itself or with its parent
 			failures = append(failures, err)
 		}
 	}
 	if none {
-		_, _ = fmt.Fprintln(p.Stdout, "nothing to cancel")
+		_, _ = fmt.Fprintln(out, "nothing to cancel")
 	}
-	return errors.Join(failures...)
+	return errors.Join(append(failures, out.Flush())...)
+}
+
+func wouldCancel(w io.Writer, tk *task.Task) error {
+	_, err := fmt.Fprintf(w, "would cancel %s: %s\n", render.ShortID(tk.ID), render.Title(tk))
+	return err
 }
 
 func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state.Store, tk *task.Task) error {
 	if c.DryRun && !tk.Status.Finished() {
-		_, err := fmt.Fprintf(p.Stdout, "would cancel %s: %s\n", render.ShortID(tk.ID), render.Title(tk))
-		return err
+		return wouldCancel(p.Stdout, tk)
 	}
 	if err := journal.Cancel(ctx, tk.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)

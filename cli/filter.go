@@ -112,13 +112,19 @@ func (f *filterFlags) stored(limit int) state.Filter {
 	if f.Since != nil {
 		filter.Since = time.Time(*f.Since)
 	}
-	for _, s := range f.wanted() {
+	wanted := f.wanted()
+	filter.Begun = len(wanted) > 0 && !slices.ContainsFunc(wanted, func(s wantedStatus) bool {
+		return s != interrupted && s != running
+	})
+	for _, s := range wanted {
 		stored := s.stored()
 		if s == interrupted || s == running || s == waiting {
 			filter.Limit = 0
 		}
 		filter.Statuses = append(filter.Statuses, stored...)
 	}
+	slices.Sort(filter.Statuses)
+	filter.Statuses = slices.Compact(filter.Statuses)
 	return filter
 }
 

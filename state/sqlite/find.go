@@ -221,6 +221,12 @@ func listQuery(f state.Filter, last *task.Task, limit int) (query string, args [
 			and("t.finished_at IS NULL")
 		}
 	}
+	if f.Begun {
+		and("(t.queue <> 1 OR t.worker IS NOT NULL)")
+	}
+	if !f.Until.IsZero() {
+		and(began+" <= ?", f.Until.UnixMicro())
+	}
 	if f.Name != "" {
 		and("t.name = ?", f.Name)
 	}

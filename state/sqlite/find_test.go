@@ -175,6 +175,8 @@ func TestListFilters(t *testing.T) {
 		{"since later", state.Filter{Since: minute(9)}, nil},
 		{"a name", state.Filter{Name: "nightly"}, []int64{6, 3}},
 		{"of a name since", state.Filter{Name: "nightly", Since: minute(3)}, []int64{6}},
+		{"until", state.Filter{Until: minute(3)}, []int64{4, 3, 2, 1}},
+		{"until, of a status", state.Filter{Until: minute(3), Statuses: statuses(task.Pending)}, []int64{3}},
 		{"a beginning of a name", state.Filter{Name: "night"}, nil},
 		{"all at once", state.Filter{Since: minute(1), Statuses: statuses(task.InFlight, task.Pending), Limit: 2}, []int64{6, 4}},
 	}

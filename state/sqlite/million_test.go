@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/storetest"
 	"github.com/10f93571/retry/task"
 )
 
@@ -142,6 +143,19 @@ func TestQueueQueriesUseIndexes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What is in the queue without a worker is left out by Begun.
+func TestBegunTasks(t *testing.T) {
+	q := openQueue(t)
+	fillQueue(t, q, 1000, time.Now())
+	_, err := rawExec(q.Journal, "UPDATE tasks SET queue = 2 WHERE number = 301; UPDATE tasks SET queue = 0 WHERE number = 302")
+	must(t, err)
+	tasks, err := storetest.List(q.Journal, state.Filter{Begun: true, Statuses: []task.Status{task.Pending, task.InFlight}})
+	must(t, err)
+	if len(tasks) != 202 || tasks[0].Number != 302 {
+		t.Errorf("got %d tasks, the newest %d; want 200 in flight, 302 and 301", len(tasks), tasks[0].Number)
 	}
 }
 
