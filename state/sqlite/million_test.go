@@ -146,6 +146,26 @@ func TestQueueQueriesUseIndexes(t *testing.T) {
 	}
 }
 
+// The sums of many requests decode each endpoint once, whatever their bodies are, and look for no owner of what waits in
+// the queue.
+func TestStatsDecodeOneRequestOfAGroup(t *testing.T) {
+	q := openQueue(t)
+	fillQueue(t, q, 2000, time.Now())
+	_, err := rawExec(q.Journal, "UPDATE tasks SET request = json_set(request, '$.body[0].text', 'body' || number)")
+	must(t, err)
+	known := endpoints{}
+	sums, err := q.tally(t.Context(), time.Time{}, known)
+	must(t, err)
+	if len(known) != 50 || len(sums) != 50 {
+		t.Errorf("got %d requests decoded and %d groups, want 50 of each: one for each host", len(known), len(sums))
+	}
+	for key, g := range sums {
+		if len(g.open) > 0 {
+			t.Errorf("%q: got %d tasks of the queue whose owners are looked for, want none", key, len(g.open))
+		}
+	}
+}
+
 // What is in the queue without a worker is left out by Begun.
 func TestBegunTasks(t *testing.T) {
 	q := openQueue(t)

@@ -18,7 +18,8 @@ import (
 
 // waited is the sum of the delays between a task's attempts. The delay after the last attempt is left out: the task
 // still waits, or was cancelled during the wait. A float does not overflow.
-const waited = `(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count)`
+const waited = `iif(t.attempt_count > 1,
+	(SELECT total(a.delay) FROM attempts a WHERE a.task = t.number AND a.number < t.attempt_count), 0)`
 
 // ran is how long a task ran, in microseconds; NULL for an unfinished one.
 const ran = `t.finished_at - ` + began
@@ -34,7 +35,7 @@ const began = `coalesce(t.requeued_at, t.created_at)`
 // First come the groups whose last run failed, then those that failed most, then those that ran most. It returns at
 // most limit groups, 0 being no limit, and how many there are.
 func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error) {
-	sums, err := j.tally(ctx, since)
+	sums, err := j.tally(ctx, since, endpoints{})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -53,23 +54,53 @@ func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list [
 }
 
 // tally reads each task once, in no order.
-func (j *Journal) tally(ctx context.Context, since time.Time) (tally, error) {
-	const query = `SELECT t.number, t.name, t.argv, t.kind, t.request, t.status, t.attempt_count, ` + began + `,
-		t.finished_at, ` + waited + `, ` + missing + ` FROM tasks t WHERE t.created_at >= ?`
+func (j *Journal) tally(ctx context.Context, since time.Time, known endpoints) (tally, error) {
 	sums := tally{}
 	err := j.read(ctx, func(c *conn.Conn) error {
 		clear(sums)
-		return c.Each(ctx, query, []any{since.UnixMicro()}, func(scan conn.Scanner) (bool, error) {
+		return c.Each(ctx, selectRuns, []any{since.UnixMicro()}, func(scan conn.Scanner) (bool, error) {
 			var r taskRun
 			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished,
-				&r.waited, &r.missing)
+				&r.waited, &r.missing, &r.queued)
 			if err == nil {
-				sums.add(&r)
+				sums.add(&r, known.of(&r))
 			}
 			return true, err
 		})
 	})
 	return sums, err
+}
+
+// selectRuns leaves out of a request what is different in each, and its endpoint does not depend on: its body.
+const selectRuns = `SELECT t.number, t.name, t.argv, t.kind,
+	iif(t.kind = 'http' AND json_valid(t.request), json_remove(t.request, '$.body'), t.request), t.status, t.attempt_count,
+	` + began + `, t.finished_at, ` + waited + `, ` + missing + `, t.queue = 1 FROM tasks t WHERE t.created_at >= ?`
+
+// endpoints remembers where requests go, by their kind and JSON, which takes long to decode: a service has a million of
+// them, of which most are the same.
+type endpoints map[string]task.Endpoint
+
+// mostEndpoints bounds the memory of requests that are all different.
+const mostEndpoints = 10_000
+
+// of returns an empty one for a command, and for a request that cannot be read.
+func (known endpoints) of(r *taskRun) (e task.Endpoint) {
+	if len(r.request) == 0 {
+		return e
+	}
+	key := string(r.kind) + " " + string(r.request)
+	e, found := known[key]
+	if found {
+		return e
+	}
+	if target, err := task.DecodeTarget(task.Kind(r.kind), r.request); err == nil {
+		e = target.Endpoint()
+	}
+	if len(known) >= mostEndpoints {
+		clear(known)
+	}
+	known[key] = e
+	return e
 }
 
 // taskRun is what the sums need of a task.
@@ -80,6 +111,7 @@ type taskRun struct {
 	began, finished                   time.Time
 	waited                            time.Duration
 	missing                           bool
+	queued                            bool // for workers alone: no process owns it
 }
 
 // group is the tasks with one key.
@@ -92,20 +124,14 @@ type group struct {
 
 	newest int64   // the number of the newest task
 	last   int64   // the number of the task that ended last, of those
-	open   []int64 // the numbers of the unfinished tasks
+	open   []int64 // the numbers of the unfinished tasks that a process may own
 }
 
 // tally holds the groups by name, or by what they run. A command line ends with NUL and the key of a request begins
 // with it; no name contains one.
 type tally map[string]*group
 
-func (sums tally) add(r *taskRun) {
-	var endpoint task.Endpoint // empty for a command, and for a request that cannot be read
-	if len(r.request) > 0 {
-		if target, err := task.DecodeTarget(task.Kind(r.kind), r.request); err == nil {
-			endpoint = target.Endpoint()
-		}
-	}
+func (sums tally) add(r *taskRun, endpoint task.Endpoint) {
 	key := string(r.argv)
 	switch {
 	case len(r.name) > 0:
@@ -142,7 +168,9 @@ func (g *group) add(r *taskRun) {
 		return
 	default:
 		g.Unfinished++
-		g.open = append(g.open, r.number)
+		if !r.queued {
+			g.open = append(g.open, r.number)
+		}
 		return
 	}
 	took := r.finished.Sub(r.began)
