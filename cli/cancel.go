@@ -8,6 +8,8 @@ import (
 	"io"
 	"time"
 
+	"golang.org/x/term"
+
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
@@ -63,6 +65,9 @@ func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal stat
 	stored := filter.stored(0)
 	if c.OlderThan != nil {
 		stored.Until = time.Now().Add(-time.Duration(*c.OlderThan))
+	}
+	if c.DryRun && !term.IsTerminal(int(p.Stdout.Fd())) { // else its lines show how it goes on
+		defer p.Busy("lists the tasks")()
 	}
 	out := bufio.NewWriter(p.Stdout) // of --dry-run: there may be a million lines
 	none := true

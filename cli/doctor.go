@@ -35,7 +35,9 @@ Examples:
 `
 
 func (c *doctorCommand) Run(p *Process) (int, error) {
+	done := p.Busy("examines the journal")
 	place, findings := doctor.Examine(context.Background(), c.State, p.Getenv, time.Now())
+	done()
 	findings = append(findings, c.configuration(p)...)
 	code := 0
 	if slices.ContainsFunc(findings, func(f state.Finding) bool { return f.Level == doctor.LevelProblem }) {

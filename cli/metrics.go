@@ -34,7 +34,9 @@ func (c *metricsCommand) Run(p *Process) (int, error) {
 	}
 	var text bytes.Buffer
 	err := p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		done := p.Busy("counts the tasks")
 		figures, err := journal.Figures(ctx)
+		done()
 		if err != nil {
 			return err
 		}

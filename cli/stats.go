@@ -45,7 +45,9 @@ func (c *statsCommand) Run(p *Process) (int, error) {
 		limit = 0
 	}
 	return 0, p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
+		done := p.Busy("sums up the tasks")
 		shown, all, err := journal.Stats(ctx, from, limit)
+		done()
 		if err != nil {
 			return err
 		}

@@ -93,6 +93,19 @@ func (l *statusLine) startLine() {
 	}
 }
 
+// Busy draws on a terminal what is being done and since when, from the first second on, until done is called.
+func Busy(terminal *Terminal, what string) (done func()) {
+	l := &statusLine{w: terminal.File, screen: terminal.File, inForeground: terminal.InForeground}
+	if !l.visible() {
+		return func() {}
+	}
+	began := time.Now()
+	l.repeat(func() string {
+		return fmt.Sprintf("%s: %s, %s", Speaker(0), what, text.Duration(time.Since(began).Truncate(time.Second)))
+	})
+	return l.clear
+}
+
 func (l *statusLine) clear() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -136,8 +136,15 @@ func NewObserver(p *Host, f *flags.OutputFlags) render.Observer {
 	case ci.GitLab:
 		return ci.NewGitLab(p.messages(), f.Verbose)
 	default:
-		inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
-		terminal := &render.Terminal{File: p.Stderr, InForeground: inForeground, Getenv: p.Getenv}
-		return render.Nested(render.NewLines(p.messages(), terminal, f.Verbose), p.Level())
+		return render.Nested(render.NewLines(p.messages(), p.terminal(), f.Verbose), p.Level())
 	}
 }
+
+// terminal is where lines are drawn over themselves, if stderr is one.
+func (p *Host) terminal() *render.Terminal {
+	inForeground := func() bool { return p.Getenv("TERM") != "dumb" && proc.Interactive(p.Stderr) }
+	return &render.Terminal{File: p.Stderr, InForeground: inForeground, Getenv: p.Getenv}
+}
+
+// Busy says on a terminal what takes longer than a second, until done is called.
+func (p *Host) Busy(what string) (done func()) { return render.Busy(p.terminal(), what) }

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/state/lock"
 )
 
 // TestTerminal does what people do at a terminal, with the real binary on a pseudo-terminal.
@@ -45,6 +46,7 @@ func TestTerminal(t *testing.T) {
 		"no countdown in the background":          noCountdownInTheBackground,
 		"a command inherits what it would anyhow": inheritsTheSame,
 		"add says that no worker runs":            addSaysThatNoWorkerRuns,
+		"doctor says that it is busy":             doctorSaysThatItIsBusy,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(newConsole(t, binary)) })
@@ -55,6 +57,21 @@ func addSaysThatNoWorkerRuns(s *console) {
 	s.start("retry", "add", "--", "true")
 	s.expect("no worker runs: retry worker")
 	s.exits(0)
+}
+
+// doctor waits here for a lock, longer than a second, as it works on a large journal.
+func doctorSaysThatItIsBusy(s *console) {
+	s.output("retry", "--", "true")
+	unlock, err := lock.Exclusive(s.Context(), filepath.Join(s.dir, "state"))
+	testkit.Must(s, err)
+	s.env = append(s.env, "NO_COLOR=1")
+	s.start("retry", "doctor")
+	s.expect("retry: examines the journal, 1s")
+	unlock()
+	s.exits(0)
+	if _, after, _ := strings.Cut(string(s.raw), "s\r\x1b[K✓ sqlite"); !strings.Contains(after, "all is well") {
+		s.Errorf("got %q, want the line to be erased before the findings", s.raw)
+	}
 }
 
 func ctrlCReachesTheCommandOnce(s *console) {
