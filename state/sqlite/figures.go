@@ -75,12 +75,16 @@ const isFinished = "finished_at IS NOT NULL AND NOT (once AND status = 'SUCCEEDE
 
 // countAttempts sums the delays like Stats: without the delay after a task's last attempt.
 func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) error {
-	const query = `SELECT (SELECT count(*) FROM attempts),
-		(SELECT total(delay) FROM attempts) - total(a.delay)
-		FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
-		WHERE t.status IN ('PENDING', 'CANCELLED', 'EXHAUSTED')`
-	return j.row(ctx, query, nil, &f.Attempts, &f.Waiting)
+	return j.row(ctx, selectAttempts, nil, &f.Attempts, &f.Waiting)
 }
+
+// selectAttempts reads the tasks that may have a delay after their last attempt, in two indexes.
+const selectAttempts = `WITH last (delay) AS (
+		SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
+			WHERE t.status IN ('PENDING', 'IN_FLIGHT') AND t.status = 'PENDING' AND t.attempt_count > 0
+		UNION ALL SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
+			WHERE ` + isFinished + ` AND t.status IN ('CANCELLED', 'EXHAUSTED'))
+	SELECT (SELECT count(*) FROM attempts), (SELECT total(delay) FROM attempts) - (SELECT total(delay) FROM last)`
 
 func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error {
 	workers, err := j.ListWorkers(ctx)

@@ -121,6 +121,8 @@ func TestQueueQueriesUseIndexes(t *testing.T) {
 		{"Counts", selectCounts, nil, []string{"tasks_finished", "INDEX tasks_once", "tasks_worker",
 			"COVERING INDEX tasks_due",
 			"tasks_own"}, []string{"SCAN tasks$", "TEMP B-TREE"}},
+		{"attempts", selectAttempts, nil, []string{"SCAN t USING INDEX tasks_unfinished",
+			"SEARCH t USING INDEX tasks_finished (status=? AND finished_at>?)"}, []string{"SCAN t$"}},
 		{"dead letters", selectDead, nil, []string{"INDEX tasks_finished (status=?"}, []string{"SCAN"}},
 		{"Groups", groups, groupArgs, []string{"INDEX tasks_finished (status=? AND finished_at>?)",
 			"INDEX tasks_finished (status=? AND finished_at=?)", "SEARCH attempts USING PRIMARY KEY (task=? AND number=?)"},
