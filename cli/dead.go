@@ -87,6 +87,8 @@ func (c *requeueCommand) requeueDead(ctx context.Context, p *Process) error {
 		}
 		return render.Groups(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), groups, time.Now())
 	}
+	done := p.Busy("requeues the tasks")
+	defer done()
 	begun := time.Now()
 	due, requeued, skipped := begun, 0, map[string]int{}
 	for t, err := range queue.All(ctx, c.filter(c.Since)) {
@@ -103,6 +105,7 @@ func (c *requeueCommand) requeueDead(ctx context.Context, p *Process) error {
 			return fmt.Errorf("requeue, after %s: %w", text.Count(requeued, "task"), err)
 		}
 	}
+	done()
 	return c.tellRequeued(ctx, p, queue.Journal, begun, due, requeued, skipped)
 }
 

@@ -48,14 +48,18 @@ func (c *pruneCommand) Run(p *Process) (int, error) {
 			_, err := fmt.Fprintln(p.Stdout, "pruned 0 tasks")
 			return err
 		}
+		done := p.Busy("looks for what can go")
+		defer done()
 		alive, err := p.LookAt(ctx, journal, &retention, 0)
 		if err != nil {
 			return err
 		}
 		if !c.DryRun {
+			done()
 			return c.prune(ctx, p, journal, retention, alive)
 		}
 		would, err := journal.Prunable(ctx, retention)
+		done()
 		if err != nil {
 			return err
 		}
@@ -72,6 +76,8 @@ func (c *pruneCommand) prune(ctx context.Context, p *Process, journal state.Stor
 	if err != nil {
 		return err
 	}
+	done := p.Busy("removes tasks")
+	defer done()
 	tasks := 0
 	for more := true; more; {
 		var n int
@@ -81,6 +87,7 @@ func (c *pruneCommand) prune(ctx context.Context, p *Process, journal state.Stor
 			return fmt.Errorf("prune, after %s: %w", text.Count(tasks, "task"), err)
 		}
 	}
+	done()
 	_, _ = fmt.Fprintln(p.Stdout, "pruned", text.Count(tasks, "task"))
 	_ = render.Kept(p.Stdout, alive)
 	if !c.Vacuum {
@@ -121,7 +128,10 @@ func (c *pruneCommand) retention(getenv func(string) string, now time.Time) (r s
 }
 
 func vacuum(ctx context.Context, p *Process, journal state.Store, before state.Size) error {
-	if err := journal.Compact(ctx); err != nil {
+	done := p.Busy("gives the room back")
+	err := journal.Compact(ctx)
+	done()
+	if err != nil {
 		return fmt.Errorf("give the room back: %w"+
 			"\nhint: it needs as much free room as the journal takes, and nobody else writing; "+
 			"what was pruned is gone all the same", err)
