@@ -230,10 +230,9 @@ func (p *Process) members() []info {
 	if p.shared {
 		group = syscall.Getpgrp()
 	}
-	session, _ := unix.Getsid(0)
 	return processes(func(q info) bool {
 		if q.Group != group {
-			return q.Session == session && (q.isNestedIn(p.taskID, 0) || p.hasStarted(q))
+			return q.Session == session() && (q.isNestedIn(p.taskID, 0) || p.hasStarted(q))
 		}
 		return !p.shared || q.Pid == p.pid || q.isOf(p.taskID, 0)
 	})
@@ -257,8 +256,7 @@ func (p *Process) hungUp() bool {
 	if !p.hadTerminal {
 		return false
 	}
-	session, err := unix.Getsid(0)
-	return err == nil && session != os.Getpid() && !hasTerminal()
+	return session() != os.Getpid() && !hasTerminal()
 }
 
 // Interactive reports whether a stream is a terminal and our group is in its foreground. Only then do Ctrl-C, Ctrl-Z

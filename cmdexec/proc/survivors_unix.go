@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -101,10 +102,15 @@ func (p *Process) Token() string {
 	return token{Shared: p.shared, info: found}.text()
 }
 
+// session is that of this process, which never makes one of its own.
+var session = sync.OnceValue(func() int {
+	id, _ := unix.Getsid(0)
+	return id
+})
+
 // earlyToken returns a token without asking the system for the process, which takes time or is not started yet.
 func (p *Process) earlyToken() string {
-	known := token{Shared: p.shared, Early: true, info: info{Pid: p.pid, Group: p.pid, Start: p.begun}}
-	known.Session, _ = unix.Getsid(0)
+	known := token{Shared: p.shared, Early: true, info: info{Pid: p.pid, Group: p.pid, Start: p.begun, Session: session()}}
 	if p.shared || p.pid == 0 {
 		known.Group = syscall.Getpgrp()
 	}
