@@ -1,0 +1,78 @@
+//go:build linux && cgo
+
+package cost
+
+import (
+	"context"
+	"database/sql"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/10f93571/retry/internal/testkit"
+)
+
+// bounded are the tables that a statement may go through, each with its bound.
+var bounded = map[string]string{
+	"workers":       "as many as there are processes",
+	"operations":    "1,000 at most",
+	"policies":      "those that somebody has named",
+	"targets":       "those that somebody has set",
+	"json_each":     "an argument",
+	"CONSTANT":      "a row of constants",
+	"sqlite_schema": "the tables and indexes of the schema",
+}
+
+var scanned = regexp.MustCompile(`^SCAN (\w+)`)
+
+// explained is what EXPLAIN QUERY PLAN takes.
+var explained = regexp.MustCompile(`(?i)^\s*(SELECT|INSERT|UPDATE|DELETE|WITH|REPLACE)\b`)
+
+// plans fails where a statement that ran goes through a table: an index alone does not help, SCAN … USING INDEX reads
+// all of it.
+func plans(t *testing.T, dir string, texts map[string]bool) {
+	if len(texts) < 20 {
+		t.Errorf("got %d statements, want those of all units", len(texts))
+	}
+	found, err := filepath.Glob(filepath.Join(dir, "*.db"))
+	testkit.Must(t, err)
+	if len(found) != 1 {
+		t.Fatalf("got the databases %q in %s, want one", found, dir)
+	}
+	db, err := sql.Open("sqlite3", found[0])
+	testkit.Must(t, err)
+	defer func() { _ = db.Close() }()
+	for _, text := range sortedTexts(texts) {
+		if !explained.MatchString(text) {
+			continue
+		}
+		rows, err := db.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+text, arguments(text)...)
+		if err != nil {
+			t.Logf("not explained: %v\n%s", err, text)
+			continue
+		}
+		for rows.Next() {
+			var id, parent, unused int
+			var detail string
+			testkit.Must(t, rows.Scan(&id, &parent, &unused, &detail))
+			m := scanned.FindStringSubmatch(detail)
+			if m == nil || bounded[m[1]] != "" || ofQuery(text, m[1]) {
+				continue
+			}
+			t.Errorf("got the step %q, want none that goes through a table without a bound, of\n%s", detail, text)
+		}
+		testkit.Must(t, rows.Close())
+	}
+}
+
+// arguments are as many as the statement takes: the driver asks for each.
+func arguments(text string) []any {
+	return make([]any, strings.Count(text, "?"))
+}
+
+// ofQuery tells whether the name is that of a part of the statement itself, whose rows are read by steps of their own.
+func ofQuery(text, name string) bool {
+	return regexp.MustCompile(`(?i)\b`+name+`(\s*\([^)]*\))?\s+AS\s+(MATERIALIZED\s+)?\(`).MatchString(text) ||
+		regexp.MustCompile(`(?i)\)\s+(AS\s+)?`+name+`\b`).MatchString(text)
+}
