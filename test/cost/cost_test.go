@@ -50,7 +50,7 @@ var units = []unit{
 	{name: "deliver a command", few: 10, many: 60, prepare: addCommands, run: deliver},
 	{name: "create", few: 20, many: 120, run: creates},
 	{name: "batch of 1000", few: 1, many: 3, run: batches},
-	{name: "page of 50", few: 10, many: 60, prepare: addRequests, run: pages},
+	{name: "page of 50", few: 10, many: 60, prepare: addPage, run: pages},
 	{name: "retry -- true", many: 1, calls: true, run: process("--", "true")},
 	{name: "one more attempt", few: 10, many: 100, calls: true, run: attempts},
 	{name: "retry http", many: 1, run: requests},

@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -21,7 +22,15 @@ var bounded = map[string]string{
 	"targets":       "those that somebody has set",
 	"json_each":     "an argument",
 	"CONSTANT":      "a row of constants",
-	"sqlite_schema": "the tables and indexes of the schema",
+	"sqlite_master": "the tables and indexes of the schema",
+
+	"pragma_application_id": "one value",
+	"pragma_user_version":   "one value",
+}
+
+// accepted are statements that may go through a table, each with its reason.
+var accepted = map[string]string{
+	"DELETE FROM tasks WHERE false": "it reads no row",
 }
 
 var scanned = regexp.MustCompile(`^SCAN (\w+)`)
@@ -44,12 +53,13 @@ func plans(t *testing.T, dir string, texts map[string]bool) {
 	testkit.Must(t, err)
 	defer func() { _ = db.Close() }()
 	for _, text := range sortedTexts(texts) {
-		if !explained.MatchString(text) {
+		if !explained.MatchString(text) || accepted[strings.TrimSpace(text)] != "" ||
+			strings.Contains(text, "UPDATE sqlite_schema") { // of a migration
 			continue
 		}
 		rows, err := db.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+text, arguments(text)...)
 		if err != nil {
-			t.Logf("not explained: %v\n%s", err, text)
+			t.Errorf("not explained: %v\n%s", err, text)
 			continue
 		}
 		for rows.Next() {
@@ -66,9 +76,19 @@ func plans(t *testing.T, dir string, texts map[string]bool) {
 	}
 }
 
+var numbered = regexp.MustCompile(`\?(\d*)`)
+
 // arguments are as many as the statement takes: the driver asks for each.
 func arguments(text string) []any {
-	return make([]any, strings.Count(text, "?"))
+	most := 0
+	for _, m := range numbered.FindAllStringSubmatch(text, -1) {
+		n, err := strconv.Atoi(m[1])
+		if err != nil {
+			n = most + 1
+		}
+		most = max(most, n)
+	}
+	return make([]any, most)
 }
 
 // ofQuery tells whether the name is that of a part of the statement itself, whose rows are read by steps of their own.

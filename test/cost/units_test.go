@@ -73,6 +73,9 @@ func (b *bench) add(dir string, tasks []*task.Task) (numbers []int64) {
 func addRequests(b *bench, dir string, n int) { b.addSome(dir, n, true) }
 func addCommands(b *bench, dir string, n int) { b.addSome(dir, n, false) }
 
+// addPage adds more than fit on a page, so that it is full in each store.
+func addPage(b *bench, dir string, _ int) { b.addSome(dir, 60, true) }
+
 func (b *bench) addSome(dir string, n int, isRequest bool) {
 	var tasks []*task.Task
 	for range n {
