@@ -200,13 +200,13 @@ func slackOf(column string) float64 {
 	case "steps":
 		return 5
 	case "log":
-		return 4120 // a page
+		return 2000 // half a page
 	case "calls":
-		return 10
+		return 3
 	case "allocs":
-		return 30
+		return 5
 	case "bytes":
-		return 4096
+		return 512
 	}
 	return 1
 }
