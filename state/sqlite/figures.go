@@ -81,7 +81,7 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 // selectAttempts reads the tasks that may have a delay after their last attempt, in two indexes.
 const selectAttempts = `WITH last (delay) AS (
 		SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
-			WHERE t.status IN ('PENDING', 'IN_FLIGHT') AND t.status = 'PENDING' AND t.attempt_count > 0
+			WHERE t.finished_at IS NULL AND t.status = 'PENDING' AND t.attempt_count > 0
 		UNION ALL SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
 			WHERE ` + isFinished + ` AND t.status IN ('CANCELLED', 'EXHAUSTED'))
 	SELECT (SELECT count(*) FROM attempts), (SELECT total(delay) FROM attempts) - (SELECT total(delay) FROM last)`
@@ -108,8 +108,10 @@ func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) 
 		return nil, err
 	}
 	// Tasks without a name that wait for any worker have no owner to look for: there may be a million.
-	const query = `SELECT number, name, status, queue, worker FROM tasks
-		WHERE status IN ('PENDING', 'IN_FLIGHT') AND (queue <> 1 OR worker IS NOT NULL OR name IS NOT NULL)`
+	const query = `SELECT number, name, status, queue, worker FROM tasks WHERE number IN (
+		SELECT number FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue <> 1
+		UNION SELECT number FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT'
+		UNION SELECT number FROM tasks WHERE name IS NOT NULL AND finished_at IS NULL)`
 	unfinished, err := collect(ctx, j, query, nil, func(scan conn.Scanner) (t task.Task, err error) {
 		err = scan(&t.Number, &t.Name, (*string)(&t.Status), (*int)(&t.Queue), &t.Worker)
 		return t, err

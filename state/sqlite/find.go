@@ -206,7 +206,7 @@ func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task,
 }
 
 // listQuery finds the tasks after the last one. Two of its conditions follow from others, so that SQLite can use an
-// index: that of the unfinished tasks, and that of the ids, which begin with the time.
+// index: those of the unfinished and of the finished tasks, and that of the ids, which begin with the time.
 func listQuery(f state.Filter, last *task.Task, limit int) (query string, args []any) {
 	where, order := "true", "t.number"
 	and := func(condition string, values ...any) {
@@ -217,8 +217,13 @@ func listQuery(f state.Filter, last *task.Task, limit int) (query string, args [
 		for _, s := range f.Statuses {
 			args = append(args, s)
 		}
-		if !slices.ContainsFunc(f.Statuses, task.Status.Finished) {
+		finished := slices.ContainsFunc(f.Statuses, task.Status.Finished)
+		unfinished := slices.ContainsFunc(f.Statuses, func(s task.Status) bool { return !s.Finished() })
+		switch {
+		case !finished:
 			and("t.finished_at IS NULL")
+		case !unfinished: // there may be a million newer ones that wait
+			and("t.finished_at > 0")
 		}
 	}
 	if f.Begun {

@@ -258,6 +258,7 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"an end", planOf(t, j, findPart, "x", 6), "SCAN tasks USING COVERING INDEX sqlite_autoindex_tasks_1"},
 		{"the newest", newest(state.Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
 		{"unfinished", newest(state.Filter{Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
+		{"finished", newest(state.Filter{Statuses: []task.Status{task.Succeeded, task.Failed}}), "SEARCH t USING INDEX tasks_ended (number<?)"},
 		{"the runs of a name", newest(state.Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"of some statuses", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},

@@ -22,9 +22,9 @@ const selectTasks = "SELECT " + taskColumns + `,
 // selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of which
 // the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
 const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, t.options, t.idempotency_key, t.attempt_count, t.created_at,
-	t.next_attempt_at, t.request, t.partition, t.payload,
+	t.next_attempt_at, t.request, t.partition, t.payload, t.directory,
 	t.kind = 'command' OR t.queue <> 1 OR t.once OR t.requeued_after OR t.requeued_at IS NOT NULL OR t.reason IS NOT NULL
-		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR length(t.directory) OR coalesce(length(t.environment), 0)
+		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR coalesce(length(t.environment), 0)
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
 
 const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
@@ -36,7 +36,7 @@ func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err e
 	t = &task.Task{Status: task.Pending, Queue: task.QueueWorker}
 	var policy, options, request text
 	err = scan(&t.Number, &t.ID, (*string)(&t.Kind), (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey,
-		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &t.Partition, &t.Payload, &rest)
+		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &t.Partition, &t.Payload, &t.Directory, &rest)
 	if err == nil && !rest {
 		t.Damage = j.decode(t, policy, options, request)
 	}

@@ -41,6 +41,7 @@ type unit struct {
 	calls     bool // count system calls, too; those of a process that waits for the network depend on who is faster
 	run       func(b *bench, dir string, n int) costs
 	prepare   func(b *bench, dir string, n int)
+	counts    string // why it may go through an index of what waits; empty: it may not
 }
 
 var units = []unit{
@@ -49,12 +50,12 @@ var units = []unit{
 	{name: "deliver a request", few: 20, many: 120, prepare: addRequests, run: deliver},
 	{name: "deliver a command", few: 10, many: 60, prepare: addCommands, run: deliver},
 	{name: "create", few: 20, many: 120, run: creates},
-	{name: "batch of 1000", few: 1, many: 3, run: batches},
+	{name: "batch of 1000", few: 2, many: 8, run: batches},
 	{name: "page of 50", few: 10, many: 60, prepare: addPage, run: pages},
 	{name: "retry -- true", many: 1, calls: true, run: process("--", "true")},
 	{name: "one more attempt", few: 10, many: 100, calls: true, run: attempts},
 	{name: "retry http", many: 1, run: requests},
-	{name: "retry status", many: 1, calls: true, run: process("status")},
+	{name: "retry status", many: 1, calls: true, prepare: addPage, run: process("status"), counts: "it says how many wait"},
 }
 
 // bench is what the units share.
@@ -158,7 +159,7 @@ func TestCosts(t *testing.T) {
 	for _, u := range units {
 		a, z := b.measure(u, empty), b.measure(u, full)
 		ledger[key{u.name, 0}], ledger[key{u.name, waiting}] = a, z
-		t.Run(u.name, func(t *testing.T) { same(t, a, z) })
+		t.Run(u.name, func(t *testing.T) { same(t, u, a, z) })
 	}
 	if b.strace == "" {
 		t.Log("no strace: system calls are not counted")
@@ -173,9 +174,9 @@ func TestCosts(t *testing.T) {
 
 // same fails where a unit costs more beside tasks that only wait. Bytes of the log and system calls are not compared:
 // they depend on how many pages the rows of a store take up.
-func same(t *testing.T, empty, full costs) {
+func same(t *testing.T, u unit, empty, full costs) {
 	for i, column := range columns {
-		if column == "log" || column == "calls" {
+		if column == "log" || column == "calls" || u.counts != "" && (column == "steps" || column == "scanned") {
 			continue
 		}
 		if slack := slackOf(column); full[i] > empty[i]*1.05+slack || empty[i] > full[i]*1.05+slack {

@@ -28,9 +28,23 @@ var bounded = map[string]string{
 	"pragma_user_version":   "one value",
 }
 
-// accepted are statements that may go through a table, each with its reason.
-var accepted = map[string]string{
-	"DELETE FROM tasks WHERE false": "it reads no row",
+// accepted are the statements that may go through an index, or a table, each with its reason.
+var accepted = []struct{ statement, reason string }{
+	{`^DELETE FROM tasks WHERE false$`, "it reads no row"},
+	{`^SELECT count\(\*\) FROM tasks WHERE status = 'PENDING' AND queue > 0$`, "retry status says how many wait"},
+	{`^SELECT status, count\(\*\) FROM tasks WHERE finished_at`,
+		"the API counts what is there at its first create, and once a second near --max-pending"},
+	{`WHERE true AND t\.status IN \([?, ]+\) AND t\.finished_at (IS NULL|> 0) ORDER BY t\.number DESC LIMIT \?$`,
+		"retry status reads the newest of an index, and stops at the limit"},
+}
+
+func isAccepted(text string) bool {
+	for _, a := range accepted {
+		if regexp.MustCompile(a.statement).MatchString(strings.TrimSpace(text)) {
+			return true
+		}
+	}
+	return false
 }
 
 var scanned = regexp.MustCompile(`^SCAN (\w+)`)
@@ -53,7 +67,7 @@ func plans(t *testing.T, dir string, texts map[string]bool) {
 	testkit.Must(t, err)
 	defer func() { _ = db.Close() }()
 	for _, text := range sortedTexts(texts) {
-		if !explained.MatchString(text) || accepted[strings.TrimSpace(text)] != "" ||
+		if !explained.MatchString(text) || isAccepted(text) ||
 			strings.Contains(text, "UPDATE sqlite_schema") { // of a migration
 			continue
 		}

@@ -179,6 +179,7 @@ func (b *bench) served(dir string, n int, method, path, body string, want int) c
 	socket := filepath.Join(filepath.Dir(dir), "api")
 	cmd, out := b.command(dir, "serve", "--listen", "unix:"+socket, "--no-worker", "--allow-target", "127.0.0.0/8", "-q")
 	testkit.Must(b, cmd.Start())
+	b.Cleanup(func() { _ = cmd.Process.Kill() }) // where the test ends before
 	client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("unix", socket)
 	}}}
