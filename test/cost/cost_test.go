@@ -179,7 +179,7 @@ func same(t *testing.T, u unit, empty, full costs) {
 		if column == "log" || column == "calls" || u.counts != "" && (column == "steps" || column == "scanned") {
 			continue
 		}
-		if slack := slackOf(column); full[i] > empty[i]*1.05+slack || empty[i] > full[i]*1.05+slack {
+		if slack := slackOf(column, full[i]); full[i] > empty[i]*1.05+slack || empty[i] > full[i]*1.05+slack {
 			t.Errorf("%s: got %.1f beside %d waiting tasks, want within 5 %% of %.1f, as without them",
 				column, full[i], waiting, empty[i])
 		}
@@ -195,8 +195,9 @@ func sortedTexts(texts map[string]bool) []string {
 	return all
 }
 
-// slackOf is what a count may differ by whatever its size.
-func slackOf(column string) float64 {
+// slackOf is what a count may differ by beside the few percent. How much a whole process allocates depends on which of
+// its goroutines run side by side: two runs differed by 2 %.
+func slackOf(column string, count float64) float64 {
 	switch column {
 	case "steps":
 		return 5
@@ -207,6 +208,9 @@ func slackOf(column string) float64 {
 	case "allocs":
 		return 5
 	case "bytes":
+		if count > 200_000 {
+			return count * 0.03
+		}
 		return 512
 	}
 	return 1

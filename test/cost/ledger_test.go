@@ -17,8 +17,8 @@ import (
 
 const (
 	ledgerPath = "ledger.tsv"
-	ledgerTop  = `# What a unit of work costs. go test ./test/cost -update writes this file anew; who raises a number says why in the
-# commit. waiting: tasks in the store that are due tomorrow. statements, steps (of SQLite's virtual machine), scanned
+	ledgerTop  = `# What a unit of work costs. go test ./test/cost -update writes this file anew; who raises a number says why
+# in the commit. waiting: tasks in the store that are due tomorrow. statements, steps (of SQLite's virtual machine), scanned
 # (rows of full scans), log (bytes written to it), calls (of the kernel), allocs and bytes (allocated). -: not counted.
 `
 )
@@ -92,7 +92,7 @@ func (l ledger) check(t *testing.T) {
 			if got[i] < 0 || want[i] < 0 {
 				continue
 			}
-			slack := slackOf(column)
+			slack := slackOf(column, want[i])
 			switch {
 			case got[i] > want[i]*1.03+slack:
 				t.Errorf("%s beside %d, %s: got %.1f, want %.1f or 3 %% more\n"+

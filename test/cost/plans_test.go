@@ -71,23 +71,32 @@ func plans(t *testing.T, dir string, texts map[string]bool) {
 			strings.Contains(text, "UPDATE sqlite_schema") { // of a migration
 			continue
 		}
-		rows, err := db.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+text, arguments(text)...)
-		if err != nil {
-			t.Errorf("not explained: %v\n%s", err, text)
-			continue
-		}
-		for rows.Next() {
-			var id, parent, unused int
-			var detail string
-			testkit.Must(t, rows.Scan(&id, &parent, &unused, &detail))
+		for _, detail := range planOf(t, db, text) {
 			m := scanned.FindStringSubmatch(detail)
 			if m == nil || bounded[m[1]] != "" || ofQuery(text, m[1]) {
 				continue
 			}
 			t.Errorf("got the step %q, want none that goes through a table without a bound, of\n%s", detail, text)
 		}
-		testkit.Must(t, rows.Close())
 	}
+}
+
+// planOf are the steps of a statement.
+func planOf(t *testing.T, db *sql.DB, text string) (steps []string) {
+	rows, err := db.QueryContext(context.Background(), "EXPLAIN QUERY PLAN "+text, arguments(text)...)
+	if err != nil {
+		t.Errorf("not explained: %v\n%s", err, text)
+		return nil
+	}
+	defer func() { _ = rows.Close() }()
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		testkit.Must(t, rows.Scan(&id, &parent, &unused, &detail))
+		steps = append(steps, detail)
+	}
+	testkit.Must(t, rows.Err())
+	return steps
 }
 
 var numbered = regexp.MustCompile(`\?(\d*)`)

@@ -399,11 +399,15 @@ func TestDamagedSchema(t *testing.T) {
 	if err != nil || len(words) < 60 {
 		t.Fatalf("got error %v, %d words, want a schema", err, len(words))
 	}
-	aside := 0
+	aside, seen := 0, map[string]bool{}
 	for _, word := range words {
+		text := schema[max(0, word[0]-30):word[1]]
+		if seen[string(text)] { // a copy that a migration has left in the unused part of a page
+			continue
+		}
+		seen[string(text)] = true
 		t.Run(string(schema[word[0]:word[1]]), func(t *testing.T) {
-			damaged := bytes.Clone(intact)
-			damaged[word[1]-1] = 'X'
+			damaged := bytes.ReplaceAll(intact, text, append(bytes.Clone(text[:len(text)-1]), 'X'))
 			s := newJournalTest(t)
 			s.writeJournal(damaged)
 			r := s.run("retry", "--", "echo", "ran")
@@ -413,8 +417,8 @@ func TestDamagedSchema(t *testing.T) {
 			aside += s.countSetAside(damaged)
 		})
 	}
-	if aside < len(words)/2 {
-		t.Errorf("got %d of %d damaged journals set aside, want those whose words a run uses", aside, len(words))
+	if aside < len(seen)/2 {
+		t.Errorf("got %d of %d damaged journals set aside, want those whose words a run uses", aside, len(seen))
 	}
 }
 
