@@ -35,7 +35,8 @@ type Queue struct {
 	stopped chan struct{}     // closed by Close
 	group   sync.WaitGroup
 	peers   *wake.Peers
-	begun   time.Time // when writeAll began its last transaction
+	begun   time.Time // when writeAll began its latest transaction
+	latest  int       // how many writes that had
 }
 
 // queuedWrite is a part of a transaction.
@@ -53,8 +54,9 @@ const (
 	groupSize    = 64 // of the writes in a transaction
 
 	// groupTime is the least time between the begins of two transactions, unless a group is full: each costs as much as
-	// several writes.
+	// several writes. It is kept after one with busyGroup writes or more.
 	groupTime = time.Millisecond
+	busyGroup = 4
 )
 
 // OpenQueue opens the journal in dir as a queue, and makes it where there is none.
@@ -149,11 +151,11 @@ func (q *Queue) writeAll() {
 }
 
 // gather returns the writes that come with the first one: those that were submitted during the transaction before, or
-// come within groupTime of its begin. A write that follows none for so long is not held up.
+// come within groupTime of its begin, if that had several. Where few come, none is held up.
 func (q *Queue) gather(first *queuedWrite) []*queuedWrite {
 	group := []*queuedWrite{first}
 	var over <-chan time.Time
-	if left := groupTime - time.Since(q.begun); left > 0 {
+	if left := groupTime - time.Since(q.begun); left > 0 && q.latest >= busyGroup {
 		over = time.After(left)
 	}
 	for len(group) < groupSize {
@@ -175,7 +177,7 @@ func (q *Queue) gather(first *queuedWrite) []*queuedWrite {
 			over = nil
 		}
 	}
-	q.begun = time.Now()
+	q.begun, q.latest = time.Now(), len(group)
 	return group
 }
 
