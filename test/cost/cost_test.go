@@ -179,7 +179,7 @@ func same(t *testing.T, u unit, empty, full costs) {
 		if column == "log" || column == "calls" || u.counts != "" && (column == "steps" || column == "scanned") {
 			continue
 		}
-		if slack := slackOf(column, full[i]); full[i] > empty[i]*1.05+slack || empty[i] > full[i]*1.05+slack {
+		if slack := slackOf(u.name, column, full[i]); full[i] > empty[i]*1.05+slack || empty[i] > full[i]*1.05+slack {
 			t.Errorf("%s: got %.1f beside %d waiting tasks, want within 5 %% of %.1f, as without them",
 				column, full[i], waiting, empty[i])
 		}
@@ -197,7 +197,10 @@ func sortedTexts(texts map[string]bool) []string {
 
 // slackOf is what a count may differ by beside the few percent. How much a whole process allocates depends on which of
 // its goroutines run side by side: two runs differed by 2 %.
-func slackOf(column string, count float64) float64 {
+func slackOf(unit, column string, count float64) float64 {
+	if strings.HasPrefix(unit, "deliver") { // whether an outcome and the next claim meet in one transaction is chance
+		return count * 0.2
+	}
 	switch column {
 	case "steps":
 		return 5

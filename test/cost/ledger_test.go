@@ -92,7 +92,7 @@ func (l ledger) check(t *testing.T) {
 			if got[i] < 0 || want[i] < 0 {
 				continue
 			}
-			slack := slackOf(column, want[i])
+			slack := slackOf(k.unit, column, want[i])
 			switch {
 			case got[i] > want[i]*1.03+slack:
 				t.Errorf("%s beside %d, %s: got %.1f, want %.1f or 3 %% more\n"+
