@@ -77,6 +77,9 @@ func (d *direct) reply(r *http.Request) (response *http.Response, err error) {
 		response, err = http.ReadResponse(d.reader, r)
 		if err != nil || response.StatusCode >= 200 || response.StatusCode == http.StatusSwitchingProtocols ||
 			response.StatusCode < 100 {
+			if err != nil && d.header.N <= 0 { // the connection did not end, as the error says
+				err = errHeader
+			}
 			d.header.N = math.MaxInt64
 			return response, err
 		}
@@ -119,6 +122,8 @@ func (d *direct) Err() error {
 	}
 	return nil
 }
+
+var errHeader = errors.New("the header of the reply has no end")
 
 var errBroken = errors.New("the connection carries no other request")
 

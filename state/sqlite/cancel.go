@@ -146,7 +146,8 @@ func (j *Journal) cancelNested(ctx context.Context, t *task.Task, before, now ti
 // processes running: unfinished ones, and those that have ended since a time ?2 without an end of their own.
 const selectNested = `WITH RECURSIVE inside (number, id) AS (` + madeIn + `
 	UNION SELECT t.number, t.id FROM inside JOIN tasks t ON t.parent = inside.id)
-	SELECT number FROM inside CROSS JOIN tasks t USING (number) WHERE finished_at IS NULL OR finished_at >= ?2 AND ` + wasCutOff
+	SELECT number FROM inside CROSS JOIN tasks t USING (number)
+		WHERE finished_at IS NULL OR finished_at >= ?2 AND ` + wasCutOff
 
 // Nested returns the tasks that a task's last attempt made, and what those made, whose own last attempts may have left
 // processes running: a group of its own for each.

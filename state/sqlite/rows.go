@@ -51,8 +51,8 @@ func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	var latest int
 	var last attemptRow
 	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
-		&argv, &t.Directory, (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey, &t.AttemptCount, &t.CreatedAt, &t.FinishedAt,
-		&t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, (*[]byte)(&request),
+		&argv, &t.Directory, (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey, &t.AttemptCount,
+		&t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, (*[]byte)(&request),
 		(*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
 	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
