@@ -28,6 +28,16 @@ type Target interface {
 	Details(finished bool, mask string) Details // mask is a regular expression for what must not be shown
 }
 
+// Bodied is a Target whose body a journal may keep beside its JSON: it needs no encoding there, and the JSON that is left,
+// which many tasks have in common, is decoded once for all of them.
+type Bodied interface {
+	Target
+	// Head returns what is stored as JSON, and the body. Where the JSON has all of it, body is nil.
+	Head() (head any, body []byte)
+	// WithBody returns a copy of a decoded head with its body; nil where the journal has none beside the JSON.
+	WithBody(body []byte) (Target, error)
+}
+
 // Endpoint is where a target goes, without secrets and without what may differ in each run.
 type Endpoint struct {
 	Method string `json:"method"`
@@ -47,17 +57,31 @@ var decoders = map[Kind]func(stored []byte) (Target, error){}
 // RegisterTarget makes a kind of target known to journals, which store it as JSON. Call it from an init function.
 func RegisterTarget(kind Kind, decode func(stored []byte) (Target, error)) { decoders[kind] = decode }
 
-// EncodeTarget returns the JSON that a journal holds of a target. JSON would change a string that is not UTF-8, such as
-// the name of a file in Latin-1: it is stored with a NUL, which no argument holds, and its bytes as characters.
-func EncodeTarget(t Target) ([]byte, error) {
-	stored, err := json.Marshal(t)
-	if err != nil || !bytes.Contains(stored, []byte(`\ufffd`)) && !bytes.Contains(stored, []byte(`\u0000`)) {
-		return stored, err // JSON writes the former for a wrong byte
+// EncodeTarget returns the JSON that a journal holds of a target, and the body beside it; nil for none. JSON would change a
+// string that is not UTF-8, such as the name of a file in Latin-1: it is stored with a NUL, which no argument holds, and
+// its bytes as characters.
+func EncodeTarget(t Target) (stored, body []byte, err error) {
+	head := any(t)
+	if b, ok := t.(Bodied); ok {
+		head, body = b.Head()
 	}
-	return json.Marshal(mapStrings(reflect.ValueOf(t), escapeBytes).Interface())
+	stored, err = json.Marshal(head)
+	if err != nil || !bytes.Contains(stored, []byte(`\ufffd`)) && !bytes.Contains(stored, []byte(`\u0000`)) {
+		return stored, body, err // JSON writes the former for a wrong byte
+	}
+	stored, err = json.Marshal(mapStrings(reflect.ValueOf(head), escapeBytes).Interface())
+	return stored, body, err
 }
 
-// DecodeTarget reads a target that a journal holds.
+// WithBody returns a target of its own for a decoded one, which it does not change, and the body beside its JSON.
+func WithBody(t Target, body []byte) (Target, error) {
+	if b, ok := t.(Bodied); ok {
+		return b.WithBody(body)
+	}
+	return t, nil
+}
+
+// DecodeTarget reads the JSON of a target that a journal holds. WithBody follows for who needs more than its head.
 func DecodeTarget(kind Kind, stored []byte) (Target, error) {
 	decode := decoders[kind]
 	if decode == nil {

@@ -42,7 +42,7 @@ func TestTargetKeepsItsBytes(t *testing.T) {
 			Text: text, List: []string{"a", text}, Parts: []part{{text, []byte(text)}}, Maybe: &maybe,
 			Bytes: []byte("b" + text), At: at, For: time.Second,
 		}
-		stored, err := EncodeTarget(before)
+		stored, _, err := EncodeTarget(before)
 		if err != nil {
 			t.Errorf("%q: got %v, want no error", text, err)
 		}

@@ -50,7 +50,7 @@ type Request struct {
 	Digest      bool     `json:"digest,omitempty"`       // the password is not sent, but the answer to a challenge
 	CookieFiles []string `json:"cookie_files,omitempty"` // cookies to send, absolute paths
 	CookieJar   string   `json:"cookie_jar,omitempty"`   // where cookies are kept, absolute; empty for nowhere
-	Body        []Part   `json:"body,omitempty"`         // one after another
+	Body        Parts    `json:"body,omitempty"`         // one after another
 	Boundary    string   `json:"boundary,omitempty"`     // between the parts of a form; empty: the body is not a form
 	Get         bool     `json:"get,omitempty"`          // the body goes into the URL's query
 	Upload      bool     `json:"upload,omitempty"`       // the body is a file of -T, which redirects 301 and 302 keep
@@ -72,6 +72,29 @@ type Request struct {
 	HideFail bool   `json:"hide_fail,omitempty"` // the body of an error is not shown
 }
 
+// Parts are the pieces of a body.
+type Parts []Part
+
+// beside is the JSON of a body that a journal keeps beside it. An older retry takes it for damaged, and sends nothing.
+const beside = "true"
+
+// MarshalJSON implements json.Marshaler.
+func (p Parts) MarshalJSON() ([]byte, error) {
+	if len(p) == 1 && p[0].beside {
+		return []byte(beside), nil
+	}
+	return json.Marshal([]Part(p))
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Parts) UnmarshalJSON(stored []byte) error {
+	if string(stored) == beside {
+		*p = Parts{{beside: true}}
+		return nil
+	}
+	return json.Unmarshal(stored, (*[]Part)(p))
+}
+
 // Part is a piece of a request's body: a text, or what a file or a blob holds.
 type Part struct {
 	Text   []byte    `json:"text,omitempty"`
@@ -88,6 +111,39 @@ type Part struct {
 	FileName string `json:"file_name,omitempty"` // empty: the server does not see a file
 	Type     string `json:"type,omitempty"`      // its media type; empty: none is sent
 	Group    string `json:"group,omitempty"`     // the boundary between it and others of its name; empty for one alone
+
+	beside bool // only in a head: its Text is kept elsewhere
+}
+
+// isText reports whether a part is nothing but a text.
+func (p *Part) isText() bool {
+	return p.File+p.Blob+p.Name+p.FileName+p.Type+p.Group == "" && p.Size == 0 && p.Time.IsZero() && p.Inode == 0 &&
+		!p.Strip && !p.Encode
+}
+
+// Head implements task.Bodied.
+func (r *Request) Head() (head any, body []byte) {
+	if len(r.Body) != 1 || r.Boundary != "" || !r.Body[0].isText() || len(r.Body[0].Text) == 0 {
+		return r, nil
+	}
+	h := *r
+	h.Body = Parts{{beside: true}}
+	return &h, r.Body[0].Text
+}
+
+// WithBody implements task.Bodied.
+func (r *Request) WithBody(body []byte) (task.Target, error) {
+	whole := *r
+	whole.Header = slices.Clip(r.Header) // who adds to it gets an array of its own
+	whole.Body = slices.Clone(r.Body)    // of which sizes are noted
+	if len(r.Body) != 1 || !r.Body[0].beside {
+		return &whole, nil
+	}
+	if len(body) == 0 {
+		return nil, errors.New("its body is missing")
+	}
+	whole.Body[0] = Part{Text: body}
+	return &whole, nil
 }
 
 // StdinFile is the File of a Part that is read from stdin.

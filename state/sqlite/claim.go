@@ -250,13 +250,16 @@ func insertTask(c *conn.Conn, t *task.Task, number int64, s transition) error {
 	if err != nil {
 		return err
 	}
-	var request, tags any // NULL for a command, and where there are none
+	var request, body, tags any // NULL for a command, and where there are none
 	if t.Target != nil {
-		stored, err := task.EncodeTarget(t.Target)
+		stored, apart, err := task.EncodeTarget(t.Target)
 		if err != nil {
 			return err
 		}
 		request = string(stored)
+		if apart != nil {
+			body = apart
+		}
 	}
 	if len(t.Tags) > 0 {
 		list, err := json.Marshal(t.Tags)
@@ -267,13 +270,13 @@ func insertTask(c *conn.Conn, t *task.Task, number int64, s transition) error {
 	}
 	const query = `INSERT INTO tasks (number, id, parent, name, once, kind, status, argv, request, directory, environment,
 			policy, options, idempotency_key, attempt_count, created_at, next_attempt_at, queue, partition, host, tags, payload,
-			blob)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+			blob, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	_, err = c.Exec(query, number,
 		t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, s.to, joinStrings(t.Command), request,
 		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, s.count,
 		t.CreatedAt.UnixMicro(), micros(s.nextAttemptAt), int(t.Queue), t.Partition, t.Host(), tags, nullable(t.Payload),
-		nullable(blobOf(t)))
+		nullable(blobOf(t)), body)
 	return err
 }
 

@@ -22,23 +22,25 @@ const selectTasks = "SELECT " + taskColumns + `,
 // selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of which
 // the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
 const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, t.options, t.idempotency_key, t.attempt_count, t.created_at,
-	t.next_attempt_at, t.request, t.partition, t.payload, t.directory,
+	t.next_attempt_at, t.request, t.body, t.partition, t.payload, t.directory,
 	t.kind = 'command' OR t.queue <> 1 OR t.once OR t.requeued_after OR t.requeued_at IS NOT NULL OR t.reason IS NOT NULL
 		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR coalesce(length(t.environment), 0)
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
 
 const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
 	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
-	t.requeued_at, t.requeued_after, t.request, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
+	t.requeued_at, t.requeued_after, t.request, t.body, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
 
 // scanWaiting reads a row of selectWaiting. rest says that selectTasks has to be asked for the whole task.
 func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err error) {
 	t = &task.Task{Status: task.Pending, Queue: task.QueueWorker}
 	var policy, options, request text
+	var body []byte
 	err = scan(&t.Number, &t.ID, (*string)(&t.Kind), (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey,
-		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &t.Partition, &t.Payload, &t.Directory, &rest)
+		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &body, &t.Partition, &t.Payload,
+		&t.Directory, &rest)
 	if err == nil && !rest {
-		t.Damage = j.decode(t, policy, options, request)
+		t.Damage = j.decode(t, policy, options, request, body)
 	}
 	return t, rest, err
 }
@@ -46,14 +48,14 @@ func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err e
 // scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others.
 func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	t := &task.Task{}
-	var argv, environment, tags []byte
+	var argv, environment, body, tags []byte
 	var policy, options, request text
 	var latest int
 	var last attemptRow
 	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
 		&argv, &t.Directory, (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey, &t.AttemptCount,
 		&t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, (*[]byte)(&request),
-		(*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
+		&body, (*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
 	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
 		return nil, err
@@ -63,7 +65,7 @@ func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	if len(tags) > 0 {
 		_ = json.Unmarshal(tags, &t.Tags) // a task does the same without its tags
 	}
-	t.Damage = cmp.Or(j.decode(t, policy, options, request), checkCount(t, latest))
+	t.Damage = cmp.Or(j.decode(t, policy, options, request, body), checkCount(t, latest))
 	return t, nil
 }
 
@@ -71,12 +73,12 @@ func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 type text []byte
 
 // decode adds to a task what its columns hold as JSON. It returns the first mistake.
-func (j *Journal) decode(t *task.Task, policy, options, request text) error {
+func (j *Journal) decode(t *task.Task, policy, options, request text, body []byte) error {
 	var damage [3]error
 	t.Policy, damage[0] = j.known.policy(policy)
 	t.Options, damage[1] = j.known.option(options)
 	if t.Kind != task.KindCommand {
-		t.Target, damage[2] = readTarget(t.Kind, request)
+		t.Target, damage[2] = j.known.target(t.Kind, request, body)
 	} else if len(t.Command) == 0 {
 		damage[2] = errors.New("argv: it names no command")
 	}
@@ -87,26 +89,54 @@ func (j *Journal) decode(t *task.Task, policy, options, request text) error {
 }
 
 // decoded keeps what was decoded last of the columns that many rows have in common: to compile the expressions of a policy
-// takes longer than to read a row.
+// takes longer than to read a row, and so does the JSON of a request.
 type decoded struct {
 	mutex    sync.Mutex
 	policies map[string]task.Policy
 	options  map[string]task.Options
+	targets  map[string]task.Target // without their bodies
 }
 
-// mostDecoded is how many texts of each are kept.
-const mostDecoded = 64
+const (
+	mostDecoded = 64      // of the policies, and of the options
+	mostTargets = 1024    // a service may send to many URLs
+	longestKept = 2 << 10 // of the texts of targets: those with a body in them are read once
+)
 
 func (d *decoded) policy(stored text) (task.Policy, error) {
-	return recall(&d.mutex, &d.policies, stored, unmarshalPolicy)
+	return recall(&d.mutex, &d.policies, mostDecoded, stored, unmarshalPolicy)
 }
 
 func (d *decoded) option(stored text) (task.Options, error) {
-	return recall(&d.mutex, &d.options, stored, unmarshalOptions)
+	return recall(&d.mutex, &d.options, mostDecoded, stored, unmarshalOptions)
 }
 
-// recall decodes a text, unless it is among those that were decoded.
-func recall[T any](mutex *sync.Mutex, known *map[string]T, stored text, decode func(text) (T, error)) (T, error) {
+// target returns a target of its own for each row.
+func (d *decoded) target(kind task.Kind, stored text, body []byte) (target task.Target, err error) {
+	decode := func(stored text) (task.Target, error) { return task.DecodeTarget(kind, stored) }
+	switch {
+	case stored == nil:
+		return nil, errors.New("request: there is none")
+	case len(stored) > longestKept:
+		target, err = decode(stored)
+	default:
+		target, err = recall(&d.mutex, &d.targets, mostTargets, stored, decode)
+	}
+	if err == nil && target.Kind() != kind { // one of another kind has the same text
+		target, err = decode(stored)
+	}
+	if err == nil {
+		target, err = task.WithBody(target, body)
+	}
+	if err != nil {
+		return nil, unreadable("request", err)
+	}
+	return target, nil
+}
+
+// recall decodes a text, unless it is among those that were decoded. It keeps so many of them at most.
+func recall[T any](mutex *sync.Mutex, known *map[string]T, most int, stored text,
+	decode func(text) (T, error)) (T, error) {
 	mutex.Lock()
 	defer mutex.Unlock()
 	if value, found := (*known)[string(stored)]; found {
@@ -114,7 +144,7 @@ func recall[T any](mutex *sync.Mutex, known *map[string]T, stored text, decode f
 	}
 	value, err := decode(stored)
 	if err == nil {
-		if *known == nil || len(*known) >= mostDecoded {
+		if *known == nil || len(*known) >= most {
 			*known = map[string]T{}
 		}
 		(*known)[string(stored)] = value
@@ -179,17 +209,6 @@ func unmarshalOptions(stored text) (task.Options, error) {
 	s.Options.OnSuccess, s.Options.OnFailure = string(s.OnSuccess), string(s.OnFailure)
 	s.Options.Report, s.Options.Source.Path = string(s.Report), string(s.Path)
 	return s.Options, nil
-}
-
-func readTarget(kind task.Kind, stored text) (task.Target, error) {
-	if stored == nil {
-		return nil, errors.New("request: there is none")
-	}
-	target, err := task.DecodeTarget(kind, stored)
-	if err != nil {
-		return nil, unreadable("request", err)
-	}
-	return target, nil
 }
 
 const attemptColumns = `a.number, a.started_at, a.duration, a.exit, a.signal, a.error, a.message, a.decision, a.delay,

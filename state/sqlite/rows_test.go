@@ -317,6 +317,7 @@ func requests() map[string]*request.Request {
 	none := ""
 	return map[string]*request.Request{
 		"least": {Method: "GET", URL: "http://host/"},
+		"text":  {Method: "POST", URL: "http://host/caf\xe9", Body: []request.Part{{Text: []byte("\x00caf\xe9 true")}}},
 		"most": {
 			Method: "POST", MethodGiven: true, URL: "https://u:p@host:8/a?b=\xc3\xa9#c", Header: []string{"A: {env:B}", "C:", "D;"}, User: "n:p",
 			Body: []request.Part{
@@ -339,6 +340,34 @@ func sending(r *request.Request) *task.Task {
 	t := newTask()
 	t.Kind, t.Command, t.Target = request.Kind, nil, r
 	return t
+}
+
+// A body of one text is stored as it is. Requests that differ in it alone share what is decoded, and nothing that a task
+// changes; without its row's body, a request is damaged.
+func TestTheBodyIsStoredBesideTheRequest(t *testing.T) {
+	j := open(t)
+	var tasks [2]*task.Task
+	for i, body := range []string{"one", "two"} {
+		tasks[i] = sending(&request.Request{Method: "POST", URL: "http://host/", Header: []string{"A: b"},
+			Body: []request.Part{{Text: []byte(body)}}})
+		must(t, claimed(j, tasks[i], epoch))
+	}
+	first, second := request.Of(stored(t, j, tasks[0].ID)), request.Of(stored(t, j, tasks[1].ID))
+	first.Body[0].Size, first.Header = 7, append(first.Header, "C: d")
+	if got := append(second.Header, "E: f")[1]; string(second.Body[0].Text) != "two" || second.Body[0].Size != 0 || got != "E: f" ||
+		first.Header[1] != "C: d" {
+		t.Errorf("got %+v and %+v, want two requests of their own", first, second)
+	}
+	var text string
+	must(t, j.conn.Row("SELECT body || substr(request, instr(request, '\"body\"'), 12) FROM tasks WHERE number = ?",
+		[]any{tasks[0].Number}, &text))
+	if want := `one"body":true,`; text != want {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	spoil(t, j, tasks[1], "body = NULL")
+	if got := stored(t, j, tasks[1].ID); got.Damage == nil || got.Damage.Error() != "request: its body is missing" {
+		t.Errorf("got damage %v, want that the body is missing", got.Damage)
+	}
 }
 
 func TestARequestComesBackUnchanged(t *testing.T) {
