@@ -88,7 +88,7 @@ func number(text string, unit time.Duration) (time.Duration, bool) {
 // decimal reads digits, perhaps with a fraction, which some services send. A sign or an exponent is invalid.
 func decimal(text string) (float64, bool) {
 	text = strings.TrimSpace(text)
-	if strings.Trim(text, "0123456789.") != "" {
+	if text == "" || strings.Trim(text, "0123456789.") != "" {
 		return 0, false
 	}
 	value, err := strconv.ParseFloat(text, 64)
@@ -105,6 +105,9 @@ func saturated(value float64, unit time.Duration) time.Duration {
 // rateLimit reads the header of draft-ietf-httpapi-ratelimit-headers: "burst";r=0;t=5, "daily";r=90;t=3600. An older
 // draft wrote limit=10, remaining=0, reset=5. The delay is the longest of the limits with nothing remaining.
 func rateLimit(text string) (delay time.Duration, nothing bool) {
+	if text == "" {
+		return 0, false
+	}
 	add := func(remaining, reset string) {
 		if left, ok := decimal(remaining); ok && left == 0 {
 			after, _ := number(reset, time.Second)

@@ -235,7 +235,7 @@ func TestConnReadsAfterItHasWritten(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			raw := &talker{}
-			c := newTracer().wrap(raw)
+			c := (&tracer{}).wrap(raw)
 			go func() { _, _ = c.Read(nil) }()
 			synctest.Wait()
 			if raw.early {
@@ -365,7 +365,7 @@ func TestConnFailsOnce(t *testing.T) {
 		{3, nil, nil, nil, io.EOF},
 	}
 	for _, tt := range tests {
-		c := newTracer().wrap(&broken{good: tt.good})
+		c := (&tracer{}).wrap(&broken{good: tt.good})
 		write := func() error {
 			_, err := c.Write([]byte("text"))
 			return err

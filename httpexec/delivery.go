@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strconv"
 	"strings"
@@ -165,6 +166,7 @@ func (a *attempt) newClient(ctx context.Context, h *wireRequest, proxy *url.URL,
 	ctx, cancel := a.withConnectTimeout(ctx)
 	defer cancel()
 	if isDirect {
+		ctx = httptrace.WithClientTrace(ctx, a.tracer.trace()) // for the lookup of the host
 		_, err := a.dialer(a.tracer, h.url.Hostname()).dial(ctx, h.address())
 		if err != nil {
 			return nil, transport.Explain(ctx, err)

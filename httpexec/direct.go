@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"sync"
 	"time"
@@ -19,6 +18,7 @@ import (
 // the system needs to carry them; it can read a reply while it writes, which only a large request needs.
 type direct struct {
 	conn   *conn
+	tracer *tracer          // of the request under way
 	header io.LimitedReader // what is left for the header of a reply
 	reader *bufio.Reader
 	stop   func() bool // ends the watch over the context of a request; nil: there is none under way
@@ -49,8 +49,11 @@ func (d *direct) RoundTrip(r *http.Request) (response *http.Response, err error)
 		d.broken = true
 		return nil, err
 	}
+	d.tracer.beginRequest()
 	d.stop = context.AfterFunc(r.Context(), func() { _ = d.conn.SetDeadline(time.Unix(1, 0)) })
-	if _, err = d.conn.Write(text.Bytes()); err == nil {
+	_, err = d.conn.Write(text.Bytes())
+	d.tracer.endRequest(err)
+	if err == nil {
 		response, err = d.reply(r)
 	}
 	if err != nil {
@@ -70,9 +73,7 @@ func (d *direct) reply(r *http.Request) (response *http.Response, err error) {
 	if _, err := d.reader.Peek(1); err != nil {
 		return nil, err // an empty reply is io.EOF
 	}
-	if trace := httptrace.ContextClientTrace(r.Context()); trace != nil && trace.GotFirstResponseByte != nil {
-		trace.GotFirstResponseByte()
-	}
+	d.tracer.gotFirstByte()
 	for {
 		response, err = http.ReadResponse(d.reader, r)
 		if err != nil || response.StatusCode >= 200 || response.StatusCode == http.StatusSwitchingProtocols ||

@@ -78,7 +78,7 @@ func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 		e = &own
 	}
 	ctx, stopListening := runner.WithSignals(ctx, c.Signals)
-	a := &attempt{Executor: e, tracer: newTracer(), request: request.Of(t), number: c.Number, started: c.Started,
+	a := &attempt{Executor: e, tracer: &tracer{}, request: request.Of(t), number: c.Number, started: c.Started,
 		meter: newMeter(e.Progress)}
 	err := a.prepare(t)
 	if err == nil {
@@ -192,20 +192,25 @@ func (a *attempt) send(ctx context.Context, h wireRequest) (*http.Response, func
 
 // sendOnce sends a request over a kept connection, or over a fresh one.
 func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*http.Response, func(), error) {
-	a.tracer, a.reply = newTracer(), reply{}
+	a.tracer, a.reply = &tracer{}, reply{}
 	defer func() { a.written += a.tracer.requests() }()
 	proxy, err := a.proxy(h.url)
 	if err != nil {
 		return nil, nil, err
 	}
 	a.tracer.through(proxy, h.url.Scheme)
-	traced := httptrace.WithClientTrace(ctx, a.tracer.trace())
+	traced := ctx
+	if !a.isDirect(h, proxy) { // which tells the tracer itself
+		traced = httptrace.WithClientTrace(ctx, a.tracer.trace())
+	}
 	request, err := h.build(traced)
 	if err != nil {
 		return nil, nil, err
 	}
 	if h.body != nil && h.body.size > 0 {
-		a.tracer.hasBody = h.body.size > inOnePiece
+		if h.body.size > inOnePiece {
+			a.tracer.ended = make(chan struct{})
+		}
 		request.Body = a.meter.watched(request.Body, task.Transfer{Sending: true, Total: h.body.size})
 	}
 	c, err := a.connection(traced, h, proxy, fresh)
@@ -213,9 +218,12 @@ func (a *attempt) sendOnce(ctx context.Context, h *wireRequest, fresh bool) (*ht
 		closeBody(request)
 		return nil, nil, err
 	}
+	if d, ok := c.Client.(*direct); ok {
+		d.tracer = a.tracer
+	}
 	a.tracer.startRequest()
 	a.tracer.conn.sending.Store(nil)
-	if a.tracer.hasBody && !a.tracer.http2 {
+	if a.tracer.ended != nil && !a.tracer.http2 {
 		a.tracer.conn.sending.Store(a.tracer)
 	}
 	response, err := c.RoundTrip(request)

@@ -334,7 +334,7 @@ func TestCancelledAttempt(t *testing.T) {
 // A status of 400 or more counts even if a signal ended the attempt while the body was read.
 func TestSignalInTheBodyOfAnError(t *testing.T) {
 	for status, want := range map[int]Event{429: "429", 500: "500", 200: EventCut} {
-		a := &attempt{tracer: newTracer(), reply: reply{status: status}}
+		a := &attempt{tracer: &tracer{}, reply: reply{status: status}}
 		a.tracer.conn = a.tracer.wrap(nil)
 		a.tracer.conn.startRequest()
 		a.tracer.conn.wrote.Add(1)

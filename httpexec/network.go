@@ -20,8 +20,11 @@ import (
 var errResolve = errors.New("the address for a host cannot be read")
 
 // readNetwork reads how a request reaches its server: as the task says, else as the environment says.
-func (p *plan) readNetwork(n *request.Network) (err error) {
+func (p *plan) readNetwork(n *request.Network, guarded bool) (err error) {
 	p.network = *n
+	if p.resolved, err = readResolve(n.Resolve); err != nil || guarded {
+		return err
+	}
 	p.proxies = proxiesOf(func(name string) string {
 		value, _ := p.refs.Find(name)
 		return value
@@ -36,13 +39,15 @@ func (p *plan) readNetwork(n *request.Network) (err error) {
 	if n.NoProxy != nil {
 		p.proxies.No = *n.NoProxy
 	}
-	p.resolved, err = readResolve(n.Resolve)
-	return err
+	return nil
 }
 
 // readResolve reads lines of host:port:address[,address], and returns what to connect to instead of each host:port. A
 // later line for the same host and port replaces an earlier one.
 func readResolve(lines []string) (map[string][]string, error) {
+	if len(lines) == 0 {
+		return nil, nil
+	}
 	given := map[string][]string{}
 	for _, line := range lines {
 		// In curl the + makes the address expire after a while. An attempt does not last that long.

@@ -51,14 +51,14 @@ func TestReadNetwork(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p := &plan{refs: &request.References{Lookup: environment}}
-		testkit.Must(t, p.readNetwork(&tt.network))
+		testkit.Must(t, p.readNetwork(&tt.network, false))
 		u, err := p.proxies.For(parseURL(tt.url))
 		if err != nil || u == nil && tt.want != "" || u != nil && u.String() != tt.want {
 			t.Errorf("%+v, %s: got %v, %v, want %q", tt.network, tt.url, u, err, tt.want)
 		}
 	}
 	p := &plan{refs: &request.References{}}
-	if err := p.readNetwork(&request.Network{Proxy: "{env:UNSET}"}); !errors.Is(err, request.ErrReference) {
+	if err := p.readNetwork(&request.Network{Proxy: "{env:UNSET}"}, false); !errors.Is(err, request.ErrReference) {
 		t.Errorf("got %v, want %v", err, request.ErrReference)
 	}
 }

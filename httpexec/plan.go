@@ -56,8 +56,10 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	if err != nil {
 		return &localError{"read a header", err, exitRead}
 	}
-	whole := *r
-	whole.Header, r = lines, &whole
+	if len(fromFiles) > 0 || len(lines) != len(r.Header) {
+		whole := *r
+		whole.Header, r = lines, &whole
+	}
 	p.methodGiven, p.maxDelay = r.MethodGiven, r.MaxRetryAfter
 	p.first.method, p.first.upload = r.Method, r.Upload
 	if p.first.url, p.user, err = request.ReadURL(r.URL, p.refs); err != nil {
@@ -66,11 +68,8 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 	if err = p.readUser(r); err != nil {
 		return err
 	}
-	if err = p.readNetwork(&r.Network); err != nil {
+	if err = p.readNetwork(&r.Network, r.Guarded); err != nil {
 		return err
-	}
-	if r.Guarded {
-		p.proxies = Proxies{} // a proxy would be judged in place of the target
 	}
 	if p.first.header, err = request.HeaderOf(r, p.defaultsOf(r, agent, key), p.refs); err != nil {
 		return err

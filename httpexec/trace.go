@@ -36,8 +36,7 @@ type tracer struct {
 	read     int64
 	kept     bool          // conn was there before the request
 	recorded *recordedConn // nil: the text of the reply's header is not recorded
-	ended    chan struct{} // closed when net/http has written the request, or has given that up
-	hasBody  bool          // the request has one that may be cut
+	ended    chan struct{} // closed when net/http has written the request, or has given that up; nil: nothing can cut it
 	head     []byte        // what came of the reply while the request was written
 
 	mutex   sync.Mutex
@@ -49,8 +48,6 @@ type tracer struct {
 	phases  task.Phases
 	began   [stageBody + 1]time.Time
 }
-
-func newTracer() *tracer { return &tracer{ended: make(chan struct{})} }
 
 // at returns the stage that was reached.
 func (w *tracer) at() stage {
@@ -145,16 +142,19 @@ func (w *tracer) trace() *httptrace.ClientTrace {
 		},
 		WroteHeaderField:     func(name string, _ []string) { w.writing(name) },
 		WroteRequest:         func(info httptrace.WroteRequestInfo) { w.endRequest(info.Err) },
-		GotFirstResponseByte: func() { w.endPhase(stageWait, &w.phases.FirstByte, stageHeader) },
+		GotFirstResponseByte: w.gotFirstByte,
 	}
 }
 
 // writing counts a request by the header that each one has. The hook WroteHeaders is too late: HTTP/2 calls it after
 // sending the headers, perhaps after the reply.
 func (w *tracer) writing(name string) {
-	if name != "Host" && name != ":authority" {
-		return
+	if name == "Host" || name == ":authority" {
+		w.beginRequest()
 	}
+}
+
+func (w *tracer) beginRequest() {
 	w.mutex.Lock()
 	w.written++
 	w.mutex.Unlock()
@@ -173,8 +173,12 @@ func (w *tracer) endRequest(err error) {
 			w.sendErr = *broke
 		}
 	}
-	w.end.Do(func() { close(w.ended) })
+	if w.ended != nil {
+		w.end.Do(func() { close(w.ended) })
+	}
 }
+
+func (w *tracer) gotFirstByte() { w.endPhase(stageWait, &w.phases.FirstByte, stageHeader) }
 
 // hookDelay is how long the hook for the end of a request may come after the reply to it.
 const hookDelay = time.Second
@@ -182,7 +186,7 @@ const hookDelay = time.Second
 // checkSent returns an error where a reply came before the server had all of the request's body, and net/http has then
 // closed the connection: the server may have taken what it got for all of it. One that closes itself wants no more.
 func (w *tracer) checkSent(reply *http.Response) error {
-	if !w.hasBody || reply.Close {
+	if w.ended == nil || reply.Close {
 		return nil
 	}
 	select {

@@ -283,8 +283,17 @@ func withTimeout(ctx context.Context, timeout time.Duration) (context.Context, c
 	if timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, timeout, fmt.Errorf("%w after %s", ErrTimeout, text.FormatDuration(timeout)))
+	return context.WithTimeoutCause(ctx, timeout, timeoutError(timeout))
 }
+
+// timeoutError is an ErrTimeout after so long. Most attempts make one that nobody reads.
+type timeoutError time.Duration
+
+func (e timeoutError) Error() string {
+	return fmt.Sprintf("%v after %s", ErrTimeout, text.FormatDuration(time.Duration(e)))
+}
+
+func (e timeoutError) Unwrap() error { return ErrTimeout }
 
 // Stop ends a run between two attempts.
 func (r *Runner) Stop(ctx context.Context, t *task.Task, sig os.Signal) (Result, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/10f93571/retry/internal/files"
@@ -41,6 +42,9 @@ func HeaderOf(r *Request, defaults http.Header, refs *References) (http.Header, 
 
 // ReadHeaders returns lines, with those of each file in place of its "@FILE". fromFiles are these alone.
 func ReadHeaders(lines []string) (all, fromFiles []string, err error) {
+	if !slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, "@") }) {
+		return lines, nil, nil
+	}
 	for _, line := range lines {
 		name, isFile := strings.CutPrefix(line, "@")
 		if !isFile {
@@ -110,18 +114,24 @@ func IsOmitted(lines []string, name string) bool {
 
 // Value returns the first value of a header. Upper and lower case in the name are the same.
 func Value(header http.Header, name string) string {
+	if values := header[name]; len(values) > 0 { // as it is usually written
+		return values[0]
+	}
 	for got, values := range header {
-		if strings.EqualFold(got, name) && len(values) > 0 {
+		if sameName(got, name) && len(values) > 0 {
 			return values[0]
 		}
 	}
 	return ""
 }
 
+// sameName reports whether two names of headers, which are ASCII, are the same but for upper and lower case.
+func sameName(a, b string) bool { return len(a) == len(b) && strings.EqualFold(a, b) }
+
 // Remove removes a header. Upper and lower case in the name are the same.
 func Remove(header http.Header, name string) {
 	for got := range header {
-		if strings.EqualFold(got, name) {
+		if sameName(got, name) {
 			delete(header, got)
 		}
 	}

@@ -189,6 +189,9 @@ func blankReferences(text string) string {
 
 // replaceReferences calls with for each reference, with its offset in the text.
 func replaceReferences(text string, with func(at int, name string) string) string {
+	if !HasReference(text) {
+		return text
+	}
 	var b strings.Builder
 	for rest := text; ; {
 		before, name, after, found := cutReference(rest)
