@@ -766,3 +766,24 @@ func BenchmarkExecute(b *testing.B) {
 		e.Close(k)
 	}
 }
+
+// A worker stops a request by its context, and hears which signal did: nothing listens to signals meanwhile.
+func TestAWorkerStopsARequestByItsContext(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0") // which accepts, and never answers
+	testkit.Must(t, err)
+	defer func() { _ = listener.Close() }()
+	ctx, stop := context.WithCancelCause(t.Context())
+	go func() {
+		if c, err := listener.Accept(); err == nil {
+			_, _ = c.Read(make([]byte, 1)) // the request is under way
+			stop(&runner.StopError{Signal: syscall.SIGTERM})
+		}
+	}()
+	e := &Executor{Delivery: &Delivery{Pool: pool.New(1)}}
+	defer e.Delivery.Pool.Close()
+	k := &task.Task{Kind: request.Kind, Target: &request.Request{Method: "POST", URL: "http://" + listener.Addr().String()}}
+	signals := make(chan os.Signal, 1)
+	if o := e.Execute(ctx, k, runner.Call{Number: 1, Signals: signals}); o.Stop != syscall.SIGTERM {
+		t.Errorf("got %+v, want that SIGTERM has stopped it", o)
+	}
+}

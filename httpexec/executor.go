@@ -72,12 +72,13 @@ type attempt struct {
 // Execute implements runner.Executor. When ctx ends first, the connection is closed.
 func (e *Executor) Execute(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
 	begun := time.Now()
+	signals := c.Signals
 	if e.Delivery != nil {
 		own := *e // several attempts run at a time
 		defer own.free(t)
-		e = &own
+		e, signals = &own, nil // the worker ends the context
 	}
-	ctx, stopListening := runner.WithSignals(ctx, c.Signals)
+	ctx, stopListening := runner.WithSignals(ctx, signals)
 	a := &attempt{Executor: e, tracer: &tracer{}, request: request.Of(t), number: c.Number, started: c.Started,
 		meter: newMeter(e.Progress)}
 	err := a.prepare(t)

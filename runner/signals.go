@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"syscall"
@@ -39,15 +40,13 @@ func stopSignal(number syscall.Signal) string {
 }
 
 // WithSignals returns a context that ends with a StopError at the first signal that asks to stop; others are ignored.
-// The returned function ends the context, and returns that signal. Without a channel, as in a worker, nobody listens.
+// The returned function ends the context, and returns that signal. Without a channel nobody listens: a worker, which
+// sends many requests, ends the context with a StopError itself.
 func WithSignals(ctx context.Context, signals <-chan os.Signal) (context.Context, func() os.Signal) {
-	ctx, cancel := context.WithCancelCause(ctx)
 	if signals == nil {
-		return ctx, func() os.Signal {
-			cancel(nil)
-			return nil
-		}
+		return ctx, func() os.Signal { return stopOf(ctx) }
 	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
 	var stop os.Signal
 	go func() {
@@ -67,8 +66,19 @@ func WithSignals(ctx context.Context, signals <-chan os.Signal) (context.Context
 	return ctx, func() os.Signal {
 		cancel(nil)
 		<-ended
+		if stop == nil { // the context was ended in place of it
+			stop = stopOf(ctx)
+		}
 		return stop
 	}
+}
+
+// stopOf returns the signal that has ended a context; nil for none.
+func stopOf(ctx context.Context) os.Signal {
+	if stop, ok := errors.AsType[*StopError](context.Cause(ctx)); ok {
+		return stop.Signal
+	}
+	return nil
 }
 
 // lateStop returns the signal that asked to stop while a command ran; nil for none. Where its failure ends the task, it

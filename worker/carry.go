@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -100,6 +101,7 @@ type carried struct {
 	task    *task.Task // changes while it runs, but not its Target
 	attempt int
 	signals chan os.Signal
+	end     atomic.Pointer[context.CancelCauseFunc] // of a request that is under way
 
 	cancelled bool         // it was told so
 	executed  bool         // its outcome is known, and a hook may run
@@ -129,6 +131,9 @@ func (c *carried) stop() {
 	select {
 	case c.signals <- syscall.SIGTERM:
 	default: // it was told twice, and has not listened yet
+	}
+	if end := c.end.Load(); end != nil {
+		(*end)(&runner.StopError{Signal: syscall.SIGTERM})
 	}
 }
 
@@ -218,6 +223,7 @@ func (w *Worker) end(j *job) {
 type stoppable struct {
 	runner.Executor
 	worker *Worker
+	job    *job
 }
 
 // Execute implements runner.Executor. A request that is not safe to repeat is not sent where this process stood still
@@ -226,13 +232,38 @@ func (s stoppable) Execute(ctx context.Context, t *task.Task, c runner.Call) tas
 	if t.Unsafe() && (!s.worker.leased(ctx) || len(c.Signals) > 0) {
 		return task.Outcome{Exit: task.ExitInternal, Message: "not sent: another worker may have it", Stop: syscall.SIGTERM}
 	}
-	o := s.Executor.Execute(ctx, t, c)
+	var o task.Outcome
+	if s.job.isRequest() {
+		o = s.send(ctx, t, c)
+	} else {
+		o = s.Executor.Execute(ctx, t, c)
+	}
 	if o.Stop != nil || s.worker.told.Load() == nil {
 		return o
 	}
 	stopped := task.Stops(syscall.Signal(o.Exit - task.ExitSignalBase))
 	if stopped || o.GroupLeft || t.Target == nil && o.Exit != 0 && o.Error == task.ErrorNone && s.worker.justTold(t) {
 		o.Stop = syscall.SIGTERM // whatever ended the command: after INT, the task would be cancelled
+	}
+	return o
+}
+
+// send executes a request. What stops it also ends its context, so that nobody has to listen to signals meanwhile: a
+// goroutine for that would cost each request several microseconds.
+func (s stoppable) send(ctx context.Context, t *task.Task, c runner.Call) task.Outcome {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	s.job.end.Store(&end)
+	defer s.job.end.Store(nil)
+	if len(c.Signals) > 0 { // it was told before
+		end(&runner.StopError{Signal: syscall.SIGTERM})
+	}
+	o := s.Executor.Execute(ctx, t, c)
+	if o.Stop != nil {
+		select {
+		case <-c.Signals: // which has stopped it, and stops no hook
+		default: // the executor has listened
+		}
 	}
 	return o
 }
@@ -333,7 +364,7 @@ func (w *Worker) open(ctx context.Context, j *job) (r *runner.Runner, done func(
 		e.Close = func() {}
 	}
 	return &runner.Runner{
-		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w}, Hooks: e.Hooks, Observer: e.Observer,
+		Journal: &journal{w, ctx, j}, Executor: stoppable{e.Executor, w, j}, Hooks: e.Hooks, Observer: e.Observer,
 		Signals: j.signals, Random: w.Random, LateStop: func() { w.lateStop(j) },
 	}, e.Close
 }

@@ -198,7 +198,7 @@ func TestGraceAndSecondSignal(t *testing.T) {
 				if test.deaf {
 					e = func(ctx context.Context, tk *task.Task, c runner.Call) task.Outcome {
 						<-c.Signals
-						return sleeper(test.takes, ok)(ctx, tk, c)
+						return sleeper(test.takes, ok)(context.WithoutCancel(ctx), tk, c)
 					}
 				}
 				w := New(Config{Queue: m, Random: rand.Float64, Grace: 25 * time.Second,
