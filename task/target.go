@@ -28,14 +28,20 @@ type Target interface {
 	Details(finished bool, mask string) Details // mask is a regular expression for what must not be shown
 }
 
-// Bodied is a Target whose body a journal may keep beside its JSON: it needs no encoding there, and the JSON that is left,
-// which many tasks have in common, is decoded once for all of them.
-type Bodied interface {
+// Apart is what a journal keeps beside the JSON of a target. It differs from task to task, while the JSON that is left,
+// the head, is the same for many and is decoded once for all of them.
+type Apart struct {
+	URL  string // empty: the head has it
+	Body []byte // nil: the head has it, or there is none
+}
+
+// Splitter is a Target that a journal keeps in two pieces.
+type Splitter interface {
 	Target
-	// Head returns what is stored as JSON, and the body. Where the JSON has all of it, body is nil.
-	Head() (head any, body []byte)
-	// WithBody returns a copy of a decoded head with its body; nil where the journal has none beside the JSON.
-	WithBody(body []byte) (Target, error)
+	// Split returns what is stored as JSON, and what is stored beside it.
+	Split() (head any, apart Apart)
+	// Join returns a target of its own for a decoded head, which it does not change, and what was beside it.
+	Join(Apart) (Target, error)
 }
 
 // Endpoint is where a target goes, without secrets and without what may differ in each run.
@@ -57,31 +63,31 @@ var decoders = map[Kind]func(stored []byte) (Target, error){}
 // RegisterTarget makes a kind of target known to journals, which store it as JSON. Call it from an init function.
 func RegisterTarget(kind Kind, decode func(stored []byte) (Target, error)) { decoders[kind] = decode }
 
-// EncodeTarget returns the JSON that a journal holds of a target, and the body beside it; nil for none. JSON would change a
+// EncodeTarget returns the JSON that a journal holds of a target, and what it holds beside that. JSON would change a
 // string that is not UTF-8, such as the name of a file in Latin-1: it is stored with a NUL, which no argument holds, and
 // its bytes as characters.
-func EncodeTarget(t Target) (stored, body []byte, err error) {
+func EncodeTarget(t Target) (stored []byte, apart Apart, err error) {
 	head := any(t)
-	if b, ok := t.(Bodied); ok {
-		head, body = b.Head()
+	if s, ok := t.(Splitter); ok {
+		head, apart = s.Split()
 	}
 	stored, err = json.Marshal(head)
 	if err != nil || !bytes.Contains(stored, []byte(`\ufffd`)) && !bytes.Contains(stored, []byte(`\u0000`)) {
-		return stored, body, err // JSON writes the former for a wrong byte
+		return stored, apart, err // JSON writes the former for a wrong byte
 	}
 	stored, err = json.Marshal(mapStrings(reflect.ValueOf(head), escapeBytes).Interface())
-	return stored, body, err
+	return stored, apart, err
 }
 
-// WithBody returns a target of its own for a decoded one, which it does not change, and the body beside its JSON.
-func WithBody(t Target, body []byte) (Target, error) {
-	if b, ok := t.(Bodied); ok {
-		return b.WithBody(body)
+// JoinTarget returns a target of its own for a decoded one, which it does not change, and what a journal holds beside.
+func JoinTarget(head Target, apart Apart) (Target, error) {
+	if s, ok := head.(Splitter); ok {
+		return s.Join(apart)
 	}
-	return t, nil
+	return head, nil
 }
 
-// DecodeTarget reads the JSON of a target that a journal holds. WithBody follows for who needs more than its head.
+// DecodeTarget reads the JSON of a target that a journal holds. JoinTarget follows.
 func DecodeTarget(kind Kind, stored []byte) (Target, error) {
 	decode := decoders[kind]
 	if decode == nil {

@@ -26,8 +26,8 @@ func decode(stored []byte) (task.Target, error) {
 	if err := json.Unmarshal(stored, r); err != nil {
 		return nil, err
 	}
-	if r.Method == "" || r.URL == "" {
-		return nil, errors.New("it names no method or no URL")
+	if r.Method == "" {
+		return nil, errors.New("it names no method")
 	}
 	return r, nil
 }
@@ -75,7 +75,7 @@ type Request struct {
 // Parts are the pieces of a body.
 type Parts []Part
 
-// beside is the JSON of a body that a journal keeps beside it. An older retry takes it for damaged, and sends nothing.
+// beside is the JSON of a body that a journal keeps beside it.
 const beside = "true"
 
 // MarshalJSON implements json.Marshaler.
@@ -121,28 +121,33 @@ func (p *Part) isText() bool {
 		!p.Strip && !p.Encode
 }
 
-// Head implements task.Bodied.
-func (r *Request) Head() (head any, body []byte) {
-	if len(r.Body) != 1 || r.Boundary != "" || !r.Body[0].isText() || len(r.Body[0].Text) == 0 {
-		return r, nil
-	}
+// Split implements task.Splitter. An older retry takes the head for damaged, and sends nothing.
+func (r *Request) Split() (head any, apart task.Apart) {
 	h := *r
-	h.Body = Parts{{beside: true}}
-	return &h, r.Body[0].Text
+	apart.URL, h.URL = r.URL, ""
+	if len(r.Body) == 1 && r.Boundary == "" && r.Body[0].isText() && len(r.Body[0].Text) > 0 {
+		apart.Body, h.Body = r.Body[0].Text, Parts{{beside: true}}
+	}
+	return &h, apart
 }
 
-// WithBody implements task.Bodied.
-func (r *Request) WithBody(body []byte) (task.Target, error) {
+// Join implements task.Splitter.
+func (r *Request) Join(apart task.Apart) (task.Target, error) {
 	whole := *r
 	whole.Header = slices.Clip(r.Header) // who adds to it gets an array of its own
 	whole.Body = slices.Clone(r.Body)    // of which sizes are noted
-	if len(r.Body) != 1 || !r.Body[0].beside {
-		return &whole, nil
+	if r.URL == "" {
+		whole.URL = apart.URL
 	}
-	if len(body) == 0 {
+	switch {
+	case whole.URL == "":
+		return nil, errors.New("it names no URL")
+	case len(r.Body) != 1 || !r.Body[0].beside:
+		return &whole, nil
+	case len(apart.Body) == 0:
 		return nil, errors.New("its body is missing")
 	}
-	whole.Body[0] = Part{Text: body}
+	whole.Body[0] = Part{Text: apart.Body}
 	return &whole, nil
 }
 

@@ -250,15 +250,15 @@ func insertTask(c *conn.Conn, t *task.Task, number int64, s transition) error {
 	if err != nil {
 		return err
 	}
-	var request, body, tags any // NULL for a command, and where there are none
+	var request, url, body, tags any // NULL for a command, and where there are none
 	if t.Target != nil {
 		stored, apart, err := task.EncodeTarget(t.Target)
 		if err != nil {
 			return err
 		}
-		request = string(stored)
-		if apart != nil {
-			body = apart
+		request, url = string(stored), nullable(apart.URL)
+		if apart.Body != nil {
+			body = apart.Body
 		}
 	}
 	if len(t.Tags) > 0 {
@@ -270,13 +270,13 @@ func insertTask(c *conn.Conn, t *task.Task, number int64, s transition) error {
 	}
 	const query = `INSERT INTO tasks (number, id, parent, name, once, kind, status, argv, request, directory, environment,
 			policy, options, idempotency_key, attempt_count, created_at, next_attempt_at, queue, partition, host, tags, payload,
-			blob, body)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+			blob, url, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 	_, err = c.Exec(query, number,
 		t.ID, nullable(t.Parent), nullable(t.Name), t.Once, t.Kind, s.to, joinStrings(t.Command), request,
 		[]byte(t.Directory), joinStrings(t.Environment), string(policy), options, t.IdempotencyKey, s.count,
 		t.CreatedAt.UnixMicro(), micros(s.nextAttemptAt), int(t.Queue), t.Partition, t.Host(), tags, nullable(t.Payload),
-		nullable(blobOf(t)), body)
+		nullable(blobOf(t)), url, body)
 	return err
 }
 

@@ -22,25 +22,25 @@ const selectTasks = "SELECT " + taskColumns + `,
 // selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of which
 // the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
 const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, t.options, t.idempotency_key, t.attempt_count, t.created_at,
-	t.next_attempt_at, t.request, t.body, t.partition, t.payload, t.directory,
+	t.next_attempt_at, t.request, t.url, t.body, t.partition, t.payload, t.directory,
 	t.kind = 'command' OR t.queue <> 1 OR t.once OR t.requeued_after OR t.requeued_at IS NOT NULL OR t.reason IS NOT NULL
 		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR coalesce(length(t.environment), 0)
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
 
 const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
 	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
-	t.requeued_at, t.requeued_after, t.request, t.body, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
+	t.requeued_at, t.requeued_after, t.request, t.url, t.body, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
 
 // scanWaiting reads a row of selectWaiting. rest says that selectTasks has to be asked for the whole task.
 func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err error) {
 	t = &task.Task{Status: task.Pending, Queue: task.QueueWorker}
 	var policy, options, request text
-	var body []byte
+	var apart task.Apart
 	err = scan(&t.Number, &t.ID, (*string)(&t.Kind), (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey,
-		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &body, &t.Partition, &t.Payload,
-		&t.Directory, &rest)
+		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &apart.URL, &apart.Body,
+		&t.Partition, &t.Payload, &t.Directory, &rest)
 	if err == nil && !rest {
-		t.Damage = j.decode(t, policy, options, request, body)
+		t.Damage = j.decode(t, policy, options, request, apart)
 	}
 	return t, rest, err
 }
@@ -48,14 +48,15 @@ func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err e
 // scanTask reads a row of selectTasks. What it cannot read is the task's Damage: a bad row must not hide the others.
 func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	t := &task.Task{}
-	var argv, environment, body, tags []byte
+	var argv, environment, tags []byte
 	var policy, options, request text
+	var apart task.Apart
 	var latest int
 	var last attemptRow
 	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
 		&argv, &t.Directory, (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey, &t.AttemptCount,
 		&t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, (*[]byte)(&request),
-		&body, (*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
+		&apart.URL, &apart.Body, (*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
 	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
 		return nil, err
@@ -65,7 +66,7 @@ func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	if len(tags) > 0 {
 		_ = json.Unmarshal(tags, &t.Tags) // a task does the same without its tags
 	}
-	t.Damage = cmp.Or(j.decode(t, policy, options, request, body), checkCount(t, latest))
+	t.Damage = cmp.Or(j.decode(t, policy, options, request, apart), checkCount(t, latest))
 	return t, nil
 }
 
@@ -73,12 +74,12 @@ func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 type text []byte
 
 // decode adds to a task what its columns hold as JSON. It returns the first mistake.
-func (j *Journal) decode(t *task.Task, policy, options, request text, body []byte) error {
+func (j *Journal) decode(t *task.Task, policy, options, request text, apart task.Apart) error {
 	var damage [3]error
 	t.Policy, damage[0] = j.known.policy(policy)
 	t.Options, damage[1] = j.known.option(options)
 	if t.Kind != task.KindCommand {
-		t.Target, damage[2] = j.known.target(t.Kind, request, body)
+		t.Target, damage[2] = j.known.target(t.Kind, request, apart)
 	} else if len(t.Command) == 0 {
 		damage[2] = errors.New("argv: it names no command")
 	}
@@ -94,12 +95,12 @@ type decoded struct {
 	mutex    sync.Mutex
 	policies map[string]task.Policy
 	options  map[string]task.Options
-	targets  map[string]task.Target // without their bodies
+	targets  map[string]task.Target // heads
 }
 
 const (
 	mostDecoded = 64      // of the policies, and of the options
-	mostTargets = 1024    // a service may send to many URLs
+	mostTargets = 1024    // a service may send with many headers
 	longestKept = 2 << 10 // of the texts of targets: those with a body in them are read once
 )
 
@@ -112,7 +113,7 @@ func (d *decoded) option(stored text) (task.Options, error) {
 }
 
 // target returns a target of its own for each row.
-func (d *decoded) target(kind task.Kind, stored text, body []byte) (target task.Target, err error) {
+func (d *decoded) target(kind task.Kind, stored text, apart task.Apart) (target task.Target, err error) {
 	decode := func(stored text) (task.Target, error) { return task.DecodeTarget(kind, stored) }
 	switch {
 	case stored == nil:
@@ -126,7 +127,7 @@ func (d *decoded) target(kind task.Kind, stored text, body []byte) (target task.
 		target, err = decode(stored)
 	}
 	if err == nil {
-		target, err = task.WithBody(target, body)
+		target, err = task.JoinTarget(target, apart)
 	}
 	if err != nil {
 		return nil, unreadable("request", err)

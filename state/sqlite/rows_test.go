@@ -359,9 +359,9 @@ func TestTheBodyIsStoredBesideTheRequest(t *testing.T) {
 		t.Errorf("got %+v and %+v, want two requests of their own", first, second)
 	}
 	var text string
-	must(t, j.conn.Row("SELECT body || substr(request, instr(request, '\"body\"'), 12) FROM tasks WHERE number = ?",
+	must(t, j.conn.Row("SELECT url || body || substr(request, instr(request, '\"body\"'), 12) FROM tasks WHERE number = ?",
 		[]any{tasks[0].Number}, &text))
-	if want := `one"body":true,`; text != want {
+	if want := `http://host/one"body":true,`; text != want {
 		t.Errorf("got %s, want %s", text, want)
 	}
 	spoil(t, j, tasks[1], "body = NULL")
@@ -497,8 +497,8 @@ func TestARequestThatCannotBeRead(t *testing.T) {
 		"request = NULL":                            "request: there is none",
 		"request = '{'":                             "request: unexpected end",
 		"request = '[]'":                            "request: array where another",
-		"request = '{}'":                            "request: it names no method or no URL",
-		`request = '{"method":"GET"}'`:              "request: it names no method or no URL",
+		"request = '{}'":                            "request: it names no method",
+		"url = NULL":                                "request: it names no URL",
 		`request = '{"method":7,"url":"u"}'`:        "request: number where another",
 		`request = json_remove(request,'$.method')`: "request: it names",
 	} {

@@ -131,8 +131,9 @@ var migrations = []string{
 	UPDATE sqlite_schema SET sql = replace(sql, ' CHECK (status IN (''PENDING'', ''IN_FLIGHT'', ''SUCCEEDED'', ''EXHAUSTED'', ''FAILED'', ''CANCELLED''))', '')
 		WHERE type = 'table' AND name = 'tasks';
 	PRAGMA writable_schema = RESET;`,
-	// What a request sends, where that is one text.
-	`ALTER TABLE tasks ADD COLUMN body BLOB;`,
+	// What differs in most requests, beside what many have in common: see task.Apart.
+	`ALTER TABLE tasks ADD COLUMN url TEXT;
+	ALTER TABLE tasks ADD COLUMN body BLOB;`,
 }
 
 // openDatabase opens the database for writing, and migrates it. It waits while another process opens a new file or

@@ -60,7 +60,7 @@ func (j *Journal) tally(ctx context.Context, since time.Time, known endpoints) (
 		clear(sums)
 		return c.Each(ctx, selectRuns, []any{since.UnixMicro()}, func(scan conn.Scanner) (bool, error) {
 			var r taskRun
-			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.status, &r.attempts, &r.began, &r.finished,
+			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.url, &r.status, &r.attempts, &r.began, &r.finished,
 				&r.waited, &r.missing, &r.queued)
 			if err == nil {
 				sums.add(&r, known.of(&r))
@@ -73,7 +73,8 @@ func (j *Journal) tally(ctx context.Context, since time.Time, known endpoints) (
 
 // selectRuns leaves out of a request what is different in each, and its endpoint does not depend on: its body.
 const selectRuns = `SELECT t.number, t.name, t.argv, t.kind,
-	iif(t.kind = 'http' AND json_valid(t.request), json_remove(t.request, '$.body'), t.request), t.status, t.attempt_count,
+	iif(t.kind = 'http' AND t.body IS NULL AND json_valid(t.request), json_remove(t.request, '$.body'), t.request), t.url,
+	t.status, t.attempt_count,
 	` + began + `, t.finished_at, ` + waited + `, ` + missing + `, t.queue = 1 FROM tasks t WHERE t.created_at >= ?`
 
 // endpoints remembers where requests go, by their kind and JSON, which takes long to decode: a service has a million of
@@ -88,12 +89,16 @@ func (known endpoints) of(r *taskRun) (e task.Endpoint) {
 	if len(r.request) == 0 {
 		return e
 	}
-	key := string(r.kind) + " " + string(r.request)
+	key := string(r.kind) + " " + r.url + " " + string(r.request)
 	e, found := known[key]
 	if found {
 		return e
 	}
-	if target, err := task.DecodeTarget(task.Kind(r.kind), r.request); err == nil {
+	target, err := task.DecodeTarget(task.Kind(r.kind), r.request)
+	if err == nil {
+		target, err = task.JoinTarget(target, task.Apart{URL: r.url, Body: anyBody})
+	}
+	if err == nil {
 		e = target.Endpoint()
 	}
 	if len(known) >= mostEndpoints {
@@ -103,10 +108,14 @@ func (known endpoints) of(r *taskRun) (e task.Endpoint) {
 	return e
 }
 
+// anyBody stands for a body that no endpoint depends on.
+var anyBody = []byte{0}
+
 // taskRun is what the sums need of a task.
 type taskRun struct {
 	number                            int64
 	name, argv, kind, request, status []byte
+	url                               string
 	attempts                          int
 	began, finished                   time.Time
 	waited                            time.Duration
