@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/mattn/go-sqlite3"
@@ -20,7 +21,8 @@ import (
 type Conn struct {
 	driver   driver.Conn
 	compiled map[string]driver.Stmt
-	busy     chan struct{} // full while the connection is in use; synctest cannot wait for a mutex
+	values   []driver.NamedValue // arguments of the latest statement; the memory is used again
+	busy     chan struct{}       // full while the connection is in use; synctest cannot wait for a mutex
 }
 
 // ErrClosed says that a connection is used after Close.
@@ -80,6 +82,8 @@ func (c *Conn) Exec(query string, args ...any) (changed int64, err error) {
 		if failed != nil {
 			return 0, failed
 		}
+		// Each is a call of C, and what is not bound is NULL.
+		values = slices.DeleteFunc(values, func(v driver.NamedValue) bool { return v.Value == nil })
 		result, err = statement.(driver.StmtExecContext).ExecContext(context.Background(), values)
 	}
 	if err != nil {
@@ -97,7 +101,8 @@ func (c *Conn) prepare(query string, args []any) (statement driver.Stmt, values 
 		}
 		c.compiled[query] = statement
 	}
-	values = make([]driver.NamedValue, len(args))
+	values = slices.Grow(c.values[:0], len(args))[:len(args)] // the driver keeps none of them
+	c.values = values
 	for i, arg := range args {
 		value, err := driver.DefaultParameterConverter.ConvertValue(arg)
 		if err != nil {
@@ -262,8 +267,7 @@ const (
 // are random, so that no process is always the last. SQLite's own busy handler sleeps for up to 100 ms at a time and
 // cannot be interrupted.
 func RetryBusy(ctx context.Context, do func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, BusyTimeout)
-	defer cancel()
+	begun, limited := time.Now(), false
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return context.Cause(ctx)
@@ -271,6 +275,12 @@ func RetryBusy(ctx context.Context, do func() error) error {
 		err := do()
 		if err == nil || !IsBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
 			return err
+		}
+		if !limited { // a timer would cost each transaction, and few have to wait
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithDeadline(ctx, begun.Add(BusyTimeout))
+			defer cancel()
+			limited = true
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
