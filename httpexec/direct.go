@@ -28,7 +28,7 @@ type direct struct {
 // isDirect reports whether a request is sent over a direct connection: it goes to its server in one piece.
 func (a *attempt) isDirect(h *wireRequest, proxy *url.URL) bool {
 	return a.Delivery != nil && h.url.Scheme == "http" && proxy == nil && !a.network.Compressed &&
-		(h.body == nil || h.body.size <= inOnePiece) && !h.chunked && !a.network.HTTP1
+		(h.body == nil || h.body.size <= inOnePiece)
 }
 
 func newDirect(c *conn) *direct {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
@@ -315,5 +316,52 @@ func TestTheLogOfAQueueIsCopied(t *testing.T) {
 	must(t, err)
 	if got, most := info.Size(), int64(longestQueueLog*4096); got >= most {
 		t.Errorf("got a log of %d bytes, want less than %d", got, most)
+	}
+}
+
+// Where few writes come, none waits for others. After a transaction with several, the next one begins a millisecond after
+// it, with what has come until then, or as soon as it is full.
+func TestBusyTransactionsGather(t *testing.T) {
+	for name, tt := range map[string]struct {
+		latest  int             // writes in the transaction before, which has just begun
+		come    []time.Duration // when further writes come
+		want    int             // how many are in the group
+		begins  time.Duration   // after the first
+		stopped time.Duration   // when the queue is closed; 0: later
+	}{
+		"few":       {latest: busyGroup - 1, come: []time.Duration{groupTime / 2}, want: 1},
+		"busy":      {latest: busyGroup, come: []time.Duration{groupTime / 4, groupTime / 2, 2 * groupTime}, want: 3, begins: groupTime},
+		"full":      {latest: busyGroup, come: make([]time.Duration, groupSize+3), want: groupSize},
+		"is closed": {latest: busyGroup, stopped: groupTime / 2, want: 1, begins: groupTime / 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := &Queue{writes: make(chan *queuedWrite), stopped: make(chan struct{}), begun: time.Now(), latest: tt.latest}
+				over := make(chan struct{})
+				defer close(over)
+				for _, after := range tt.come {
+					go func() {
+						select {
+						case <-time.After(after):
+						case <-over:
+							return
+						}
+						select {
+						case q.writes <- &queuedWrite{}:
+						case <-over:
+						}
+					}()
+				}
+				if tt.stopped > 0 {
+					time.AfterFunc(tt.stopped, func() { close(q.stopped) })
+				}
+				synctest.Wait()
+				begun := time.Now()
+				got := q.gather(&queuedWrite{})
+				if len(got) != tt.want || time.Since(begun) != tt.begins {
+					t.Errorf("got %d writes after %v, want %d after %v", len(got), time.Since(begun), tt.want, tt.begins)
+				}
+			})
+		})
 	}
 }
