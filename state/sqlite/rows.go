@@ -21,23 +21,24 @@ const selectTasks = "SELECT " + taskColumns + `,
 
 // selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of which
 // the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
-const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, t.options, t.idempotency_key, t.attempt_count, t.created_at,
-	t.next_attempt_at, t.request, t.url, t.body, t.partition, t.payload, t.directory,
+const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, coalesce(t.options, '{}'), t.idempotency_key, t.attempt_count,
+	t.created_at, t.next_attempt_at, t.request, t.url, t.body, t.partition, t.payload, t.directory,
 	t.kind = 'command' OR t.queue <> 1 OR t.once OR t.requeued_after OR t.requeued_at IS NOT NULL OR t.reason IS NOT NULL
 		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR coalesce(length(t.environment), 0)
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
 
 const taskColumns = `t.number, t.id, t.parent, t.name, t.kind, t.status, t.reason, t.argv, t.directory, t.policy,
-	t.options, t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once, t.environment,
-	t.requeued_at, t.requeued_after, t.request, t.url, t.body, t.queue, t.partition, t.tags, t.payload, t.worker, t.nonce`
+	coalesce(t.options, '{}'), t.idempotency_key, t.attempt_count, t.created_at, t.finished_at, t.next_attempt_at, t.once,
+	t.environment, t.requeued_at, t.requeued_after, t.request, t.url, t.body, t.queue, t.partition, t.tags, t.payload,
+	t.worker, t.nonce`
 
 // scanWaiting reads a row of selectWaiting. rest says that selectTasks has to be asked for the whole task.
 func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err error) {
 	t = &task.Task{Status: task.Pending, Queue: task.QueueWorker}
-	var policy, options, request text
+	var policy, options, request string
 	var apart task.Apart
-	err = scan(&t.Number, &t.ID, (*string)(&t.Kind), (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey,
-		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, (*[]byte)(&request), &apart.URL, &apart.Body,
+	err = scan(&t.Number, &t.ID, (*string)(&t.Kind), &policy, &options, &t.IdempotencyKey,
+		&t.AttemptCount, &t.CreatedAt, &t.NextAttemptAt, &request, &apart.URL, &apart.Body,
 		&t.Partition, &t.Payload, &t.Directory, &rest)
 	if err == nil && !rest {
 		t.Damage = j.decode(t, policy, options, request, apart)
@@ -49,13 +50,13 @@ func (j *Journal) scanWaiting(scan conn.Scanner) (t *task.Task, rest bool, err e
 func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	t := &task.Task{}
 	var argv, environment, tags []byte
-	var policy, options, request text
+	var policy, options, request string
 	var apart task.Apart
 	var latest int
 	var last attemptRow
 	columns := []any{&t.Number, &t.ID, &t.Parent, &t.Name, (*string)(&t.Kind), (*string)(&t.Status), (*string)(&t.Reason),
-		&argv, &t.Directory, (*[]byte)(&policy), (*[]byte)(&options), &t.IdempotencyKey, &t.AttemptCount,
-		&t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, (*[]byte)(&request),
+		&argv, &t.Directory, &policy, &options, &t.IdempotencyKey, &t.AttemptCount,
+		&t.CreatedAt, &t.FinishedAt, &t.NextAttemptAt, &t.Once, &environment, &t.RequeuedAt, &t.RequeuedAfter, &request,
 		&apart.URL, &apart.Body, (*int)(&t.Queue), &t.Partition, &tags, &t.Payload, &t.Worker, &t.Nonce, &latest}
 	err := scan(append(columns, last.columns()...)...)
 	if err != nil {
@@ -70,11 +71,8 @@ func (j *Journal) scanTask(scan conn.Scanner) (*task.Task, error) {
 	return t, nil
 }
 
-// text is a column that is decoded; nil for NULL.
-type text []byte
-
 // decode adds to a task what its columns hold as JSON. It returns the first mistake.
-func (j *Journal) decode(t *task.Task, policy, options, request text, apart task.Apart) error {
+func (j *Journal) decode(t *task.Task, policy, options, request string, apart task.Apart) error {
 	var damage [3]error
 	t.Policy, damage[0] = j.known.policy(policy)
 	t.Options, damage[1] = j.known.option(options)
@@ -104,19 +102,19 @@ const (
 	longestKept = 2 << 10 // of the texts of targets: those with a body in them are read once
 )
 
-func (d *decoded) policy(stored text) (task.Policy, error) {
+func (d *decoded) policy(stored string) (task.Policy, error) {
 	return recall(&d.mutex, &d.policies, mostDecoded, stored, unmarshalPolicy)
 }
 
-func (d *decoded) option(stored text) (task.Options, error) {
+func (d *decoded) option(stored string) (task.Options, error) {
 	return recall(&d.mutex, &d.options, mostDecoded, stored, unmarshalOptions)
 }
 
 // target returns a target of its own for each row.
-func (d *decoded) target(kind task.Kind, stored text, apart task.Apart) (target task.Target, err error) {
-	decode := func(stored text) (task.Target, error) { return task.DecodeTarget(kind, stored) }
+func (d *decoded) target(kind task.Kind, stored string, apart task.Apart) (target task.Target, err error) {
+	decode := func(stored string) (task.Target, error) { return task.DecodeTarget(kind, []byte(stored)) }
 	switch {
-	case stored == nil:
+	case stored == "":
 		return nil, errors.New("request: there is none")
 	case len(stored) > longestKept:
 		target, err = decode(stored)
@@ -136,11 +134,11 @@ func (d *decoded) target(kind task.Kind, stored text, apart task.Apart) (target 
 }
 
 // recall decodes a text, unless it is among those that were decoded. It keeps so many of them at most.
-func recall[T any](mutex *sync.Mutex, known *map[string]T, most int, stored text,
-	decode func(text) (T, error)) (T, error) {
+func recall[T any](mutex *sync.Mutex, known *map[string]T, most int, stored string,
+	decode func(string) (T, error)) (T, error) {
 	mutex.Lock()
 	defer mutex.Unlock()
-	if value, found := (*known)[string(stored)]; found {
+	if value, found := (*known)[stored]; found {
 		return value, nil
 	}
 	value, err := decode(stored)
@@ -148,7 +146,7 @@ func recall[T any](mutex *sync.Mutex, known *map[string]T, most int, stored text
 		if *known == nil || len(*known) >= most {
 			*known = map[string]T{}
 		}
-		(*known)[string(stored)] = value
+		(*known)[stored] = value
 	}
 	return value, err
 }
@@ -198,12 +196,12 @@ func splitStrings(joined []byte) []string {
 	return strings.Split(strings.TrimSuffix(string(joined), "\x00"), "\x00")
 }
 
-func unmarshalOptions(stored text) (task.Options, error) {
+func unmarshalOptions(stored string) (task.Options, error) {
 	var s storedOptions
-	if stored == nil {
+	if stored == "{}" { // those of a plain command
 		return s.Options, nil
 	}
-	if err := json.Unmarshal(stored, &s); err != nil {
+	if err := json.Unmarshal([]byte(stored), &s); err != nil {
 		return task.Options{}, unreadable("options", err)
 	}
 	s.Options.OnStart, s.Options.OnRetry = string(s.OnStart), string(s.OnRetry)
@@ -271,8 +269,8 @@ func (r *attemptRow) readExchange() *task.Reply {
 	}
 }
 
-func unmarshalPolicy(stored text) (p task.Policy, err error) {
-	if err := json.Unmarshal(stored, &p); err != nil {
+func unmarshalPolicy(stored string) (p task.Policy, err error) {
+	if err := json.Unmarshal([]byte(stored), &p); err != nil {
 		return task.Policy{}, unreadable("policy", err)
 	}
 	if p.Attempts < 0 || p.Consecutive < 0 || min(p.Timeout, p.KillAfter, p.Budget, p.ResetAfter) < 0 {

@@ -163,9 +163,8 @@ func (j *Journal) Policies(ctx context.Context) ([]state.StoredPolicy, error) {
 
 // scanPolicy accepts every row: a bad one must not hide the others.
 func scanPolicy(scan conn.Scanner) (p state.StoredPolicy, err error) {
-	var name string
-	var policy text
-	err = scan(&name, (*[]byte)(&policy), &p.UpdatedAt)
+	var name, policy string
+	err = scan(&name, &policy, &p.UpdatedAt)
 	if p.Policy, p.Damage = unmarshalPolicy(policy); p.Damage == nil {
 		p.Backoff = unchosen(p.Backoff)
 	}

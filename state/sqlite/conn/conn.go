@@ -219,13 +219,14 @@ func scanRow(row []driver.Value, to []any) error {
 }
 
 func scanInto[T any](to *T, value driver.Value) error {
-	if v, ok := value.(T); ok {
+	v, ok := value.(T)
+	if ok || value == nil {
 		*to = v
 		return nil
 	}
-	var v sql.Null[T]
-	err := v.Scan(value)
-	*to = v.V
+	var converted sql.Null[T]
+	err := converted.Scan(value)
+	*to = converted.V
 	return err
 }
 
