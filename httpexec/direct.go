@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// direct is a connection over which a worker sends small requests by HTTP/1.1. It writes a request and reads the reply in
-// the goroutine of the attempt. net/http hands both over to two goroutines of each connection, which costs as much as
-// the system needs to carry them; it can read a reply while it writes, which only a large request needs.
+// direct is a connection over which a worker sends small requests by HTTP/1.1. It writes a request and reads the
+// reply in the goroutine of the attempt. net/http hands both over to two goroutines of each connection, which costs
+// as much as the system needs to carry them; it can read a reply while it writes, which only a large request needs.
 type direct struct {
 	conn   *conn
 	tracer *tracer          // of the request under way

@@ -86,9 +86,10 @@ func TestWhatIsNotSentDirectly(t *testing.T) {
 	e := deliver(t, "http://192.0.2.1/", func(e *sender) { e.Network.Proxy = proxy.url("http") })
 	delivered(t, execute(t, e), 204, 1)
 
-	packed := "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xca\xcf\x06\x04\x00\x00\xff\xff\x47\xdd\xdc\x79\x02\x00\x00\x00" // "ok"
-	s := serve(t, each(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", len(packed),
-		packed)))
+	const packed = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x02\xff\xca\xcf\x06\x04\x00\x00\xff\xff" +
+		"\x47\xdd\xdc\x79\x02\x00\x00\x00" // "ok"
+	s := serve(t, each(fmt.Sprintf("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s",
+		len(packed), packed)))
 	e = deliver(t, s.url("http"), func(e *sender) { e.Network.Compressed = true })
 	o := execute(t, e)
 	if string(o.Reply.Body) != "ok" {

@@ -64,8 +64,8 @@ var decoders = map[Kind]func(stored []byte) (Target, error){}
 func RegisterTarget(kind Kind, decode func(stored []byte) (Target, error)) { decoders[kind] = decode }
 
 // EncodeTarget returns the JSON that a journal holds of a target, and what it holds beside that. JSON would change a
-// string that is not UTF-8, such as the name of a file in Latin-1: it is stored with a NUL, which no argument holds, and
-// its bytes as characters.
+// string that is not UTF-8, such as the name of a file in Latin-1: it is stored with a NUL, which no argument holds,
+// and its bytes as characters.
 func EncodeTarget(t Target) (stored []byte, apart Apart, err error) {
 	head := any(t)
 	if s, ok := t.(Splitter); ok {

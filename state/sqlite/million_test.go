@@ -148,8 +148,8 @@ func TestQueueQueriesUseIndexes(t *testing.T) {
 	}
 }
 
-// The sums of many requests decode each endpoint once, whatever their bodies are, and look for no owner of what waits in
-// the queue.
+// The sums of many requests decode each endpoint once, whatever their bodies are, and look for no owner of what waits
+// in the queue.
 func TestStatsDecodeOneRequestOfAGroup(t *testing.T) {
 	q := openQueue(t)
 	fillQueue(t, q, 2000, time.Now())

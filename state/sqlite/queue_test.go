@@ -319,8 +319,8 @@ func TestTheLogOfAQueueIsCopied(t *testing.T) {
 	}
 }
 
-// Where few writes come, none waits for others. After a transaction with several, the next one begins a millisecond after
-// it, with what has come until then, or as soon as it is full.
+// Where few writes come, none waits for others. After a transaction with several, the next one begins a millisecond
+// after it, with what has come until then, or as soon as it is full.
 func TestBusyTransactionsGather(t *testing.T) {
 	for name, tt := range map[string]struct {
 		latest  int             // writes in the transaction before, which has just begun

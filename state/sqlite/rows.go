@@ -19,10 +19,10 @@ const selectTasks = "SELECT " + taskColumns + `,
 	(SELECT max(number) FROM attempts WHERE task = t.number), ` + attemptColumns + `
 	FROM tasks t LEFT JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count `
 
-// selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of which
-// the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
-const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, coalesce(t.options, '{}'), t.idempotency_key, t.attempt_count,
-	t.created_at, t.next_attempt_at, t.request, t.url, t.body, t.partition, t.payload, t.directory,
+// selectWaiting reads tasks that wait in the queue, without their attempts, for scanWaiting. Most are requests, of
+// which the columns before others say all: a claim reads no more of those. These are rare ones, where any is set.
+const selectWaiting = `SELECT t.number, t.id, t.kind, t.policy, coalesce(t.options, '{}'), t.idempotency_key,
+	t.attempt_count, t.created_at, t.next_attempt_at, t.request, t.url, t.body, t.partition, t.payload, t.directory,
 	t.kind = 'command' OR t.queue <> 1 OR t.once OR t.requeued_after OR t.requeued_at IS NOT NULL OR t.reason IS NOT NULL
 		OR t.tags IS NOT NULL OR coalesce(t.name, t.parent) IS NOT NULL OR coalesce(length(t.environment), 0)
 	FROM tasks t WHERE t.status = 'PENDING' AND t.queue > 0 `
@@ -87,8 +87,8 @@ func (j *Journal) decode(t *task.Task, policy, options, request string, apart ta
 	return cmp.Or(damage[:]...)
 }
 
-// decoded keeps what was decoded last of the columns that many rows have in common: to compile the expressions of a policy
-// takes longer than to read a row, and so does the JSON of a request.
+// decoded keeps what was decoded last of the columns that many rows have in common: to compile the expressions of a
+// policy takes longer than to read a row, and so does the JSON of a request.
 type decoded struct {
 	mutex    sync.Mutex
 	policies map[string]task.Policy

@@ -342,8 +342,8 @@ func sending(r *request.Request) *task.Task {
 	return t
 }
 
-// A body of one text is stored as it is. Requests that differ in it alone share what is decoded, and nothing that a task
-// changes; without its row's body, a request is damaged.
+// A body of one text is stored as it is. Requests that differ in it alone share what is decoded, and nothing that a
+// task changes; without its row's body, a request is damaged.
 func TestTheBodyIsStoredBesideTheRequest(t *testing.T) {
 	j := open(t)
 	var tasks [2]*task.Task

@@ -116,10 +116,11 @@ var migrations = []string{
 	CREATE INDEX tasks_own ON tasks (status) WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue = 0;`,
 	// How many microseconds a worker may do without a renewal; 0 is not known.
 	`ALTER TABLE workers ADD COLUMN visibility INTEGER NOT NULL DEFAULT 0;`,
-	// What runs inside a task is found by its parent. A claim leaves the index of unfinished tasks as it is, since it does
-	// not write finished_at. Tasks that wait for workers alone, of which there may be a million, are in no index of a run's.
-	// The condition of tasks_ended is one that no other statement has: for those SQLite would take it for the better index.
-	// For the list of statuses SQLite made a table in memory at each write of a row; task.Allowed knows them, too.
+	// What runs inside a task is found by its parent. A claim leaves the index of unfinished tasks as it is, since it
+	// does not write finished_at. Tasks that wait for workers alone, of which there may be a million, are in no index of
+	// a run's. The condition of tasks_ended is one that no other statement has: for those SQLite would take it for the
+	// better index. For the list of statuses SQLite made a table in memory at each write of a row; task.Allowed knows
+	// them, too.
 	`CREATE INDEX tasks_parent ON tasks (parent, finished_at) WHERE parent IS NOT NULL;
 	DROP INDEX tasks_unfinished;
 	CREATE INDEX tasks_unfinished ON tasks (number) WHERE finished_at IS NULL;

@@ -31,9 +31,9 @@ type transition struct {
 	queued bool      // without its row, the task was cancelled and pruned: nothing else keeps workers from that
 }
 
-// Only these statements and the INSERT of a new task write a status. Each leaves alone the indexes of columns that its
-// transitions do not change: the second is for those from one unfinished status to another, the third for those that keep
-// the status.
+// Only these statements and the INSERT of a new task write a status. Each leaves alone the indexes of columns that
+// its transitions do not change: the second is for those from one unfinished status to another, the third for those
+// that keep the status.
 const (
 	updateTask = `UPDATE tasks SET status = ?1, reason = ?2, finished_at = ?3, next_attempt_at = ?4, attempt_count = ?5,
 		worker = ?10, nonce = ?11 WHERE ` + ofTask

@@ -200,8 +200,8 @@ func (r *Result) cell() string {
 	return strings.Join(said, ", ")
 }
 
-// ratios compares the first system's rate and processor time with those of the others, and with its own where no million
-// waits.
+// ratios compares the first system's rate and processor time with those of the others, and with its own where no
+// million waits.
 func ratios(results []Result, row string, systems []string) string {
 	var said []string
 	ours := find(results, row, systems[0])

@@ -63,8 +63,8 @@ func (r *Retry) Reset(ctx context.Context, _ bool) error {
 	return r.start(ctx)
 }
 
-// start runs retry serve on a free port, and returns when it is ready. Its limit of pending tasks is twice what the rows
-// need, so that it is looked at and never met.
+// start runs retry serve on a free port, and returns when it is ready. Its limit of pending tasks is twice what the
+// rows need, so that it is looked at and never met.
 func (r *Retry) start(ctx context.Context) error {
 	address, err := freeAddress()
 	if err != nil {

@@ -76,8 +76,9 @@ func attempts(ctx context.Context, s System, t *Target, z Sizes) ([]Number, erro
 	return deliveries(ctx, s, t, z)
 }
 
-// deliveries creates tasks while nobody works. Their rate is taken from the first to the last arrival, so that the start
-// of a worker's process does not count. Its processor time does, and that of outcomes that are written after the last.
+// deliveries creates tasks while nobody works. Their rate is taken from the first to the last arrival, so that the
+// start of a worker's process does not count. Its processor time does, and that of outcomes that are written after
+// the last.
 func deliveries(ctx context.Context, s System, t *Target, z Sizes) ([]Number, error) {
 	round := t.Begin(z.Attempts, nil)
 	if err := errors.Join(s.Hold(), s.Fill(ctx, round.tasks(time.Time{}, 0, 0)), pause(ctx, z.Settle)); err != nil {
