@@ -4,6 +4,9 @@ package proc
 
 /*
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -25,6 +28,9 @@ __attribute__((constructor)) static void save_inherited(void) {
 	};
 	struct stat info;
 	sigset_t noted;
+#ifdef M_ARENA_MAX
+	mallopt(M_ARENA_MAX, 1); // else each thread of Go's maps 128 MiB for a heap that only a few use
+#endif
 	for (int n = 1; n <= 31; n++) {
 		struct sigaction action;
 		if (sigaction(n, NULL, &action) == 0 && action.sa_handler == SIG_IGN)
