@@ -5,7 +5,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding"
 	"errors"
 	"fmt"
 	"os"
@@ -114,6 +113,9 @@ func (p *Process) parse() (command, error) {
 	if len(p.Args) > 0 && p.Args[0] == completeWord {
 		return &completeCommand{args: p.Args[1:]}, nil
 	}
+	if run := p.parseFew(); run != nil {
+		return run, nil
+	}
 	run := &runCommand{}
 	newParser := sync.OnceValues(func() (*syntax.Parser, error) { return p.newParser("run", run) })
 	line, err := splitLine(p.Args, newParser)
@@ -124,10 +126,7 @@ func (p *Process) parse() (command, error) {
 	c := command(run)
 	noFlags := len(line.flags) == 0 && !slices.ContainsFunc(line.words, syntax.IsFlag)
 	switch {
-	case line.name == "run" && noFlags: // the usual start, which can do without a parser
-		setDefaults(reflect.ValueOf(run).Elem())
-		return run, nil
-	case line.name == "http" && noFlags:
+	case line.name == "http" && noFlags: // it can do without a parser
 		http := &httpCommand{URL: line.words}
 		setDefaults(reflect.ValueOf(http).Elem())
 		return http, nil
@@ -234,23 +233,6 @@ func splitLine(args []string, runParser func() (*syntax.Parser, error)) (command
 		}
 	}
 	return line, nil
-}
-
-// setDefaults gives the fields of a command the values of their default tags, as a parser does.
-func setDefaults(fields reflect.Value) {
-	for i := range fields.NumField() {
-		field, declared := fields.Field(i), fields.Type().Field(i)
-		value := declared.Tag.Get("default")
-		switch {
-		case declared.Anonymous:
-			setDefaults(field)
-		case value == "":
-		case field.Kind() == reflect.String:
-			field.SetString(value)
-		default: // a test checks that every value can be read
-			_ = field.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(value))
-		}
-	}
 }
 
 // fillIn gives the flags of a resume that were not typed what variables and the config file say.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/10f93571/retry/cli/completion"
 	"github.com/10f93571/retry/cli/syntax"
@@ -296,4 +297,60 @@ func TestAnswer(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Each flag with a value that it takes, and two beside it. In a bubble of synctest a deadline in 1s is the same for all.
+func TestParseFewIsParse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, f := range newTestParser(t, "run", &runCommand{}).Model.Flags {
+			if f.Name == "help" {
+				continue
+			}
+			values := []string{
+				"1", "1s", "constant:1s", "null", "fail", "auto", "text", "final", "both", "TERM", "https://example.org", "A=b",
+			}
+			if f.IsBool() {
+				values = []string{"true", "false"}
+			}
+			taken := slices.ContainsFunc(values, func(value string) bool {
+				return parsesAlike(t, "--"+f.Name+"="+value, "--hook-timeout", "3s", "-vB3m", "--", "x", "-n", "1")
+			})
+			if !taken {
+				t.Errorf("parse --%s: got an error for each of %q, want none for one of them", f.Name, values)
+			}
+		}
+	})
+}
+
+func TestParseFewLeavesTheRest(t *testing.T) {
+	lines := []string{"--help", "-q --help-al x", "-n", "-n x -- y", "--delay=1 x", "status -q", "-q http URL", "-nq"}
+	for _, line := range lines {
+		p := testProcess()
+		if p.Args = strings.Fields(line); p.parseFew() != nil {
+			t.Errorf("parseFew of %q: got a run, want nil", line)
+		}
+	}
+}
+
+// parsesAlike compares parseFew with the whole model, and reports whether that takes the arguments.
+func parsesAlike(t *testing.T, args ...string) (taken bool) {
+	t.Helper()
+	p, want := testProcess(), &runCommand{}
+	parser := newTestParser(t, "run", want)
+	line, err := splitLine(args, func() (*syntax.Parser, error) { return parser, nil })
+	if err == nil {
+		_, err = parser.Parse(line.flags, line.words)
+	}
+	want.Command = line.command
+	p.Args = args
+	got := p.parseFew()
+	switch {
+	case err != nil && got != nil:
+		t.Errorf("parseFew of %q: got %+v, want nil for: %v", args, got, err)
+	case err == nil && !reflect.DeepEqual(got, want):
+		t.Errorf("parseFew of %q: got %+v, want %+v", args, got, want)
+	case err == nil && !slices.Equal(p.Typed, parser.Typed):
+		t.Errorf("parseFew of %q: got the flags %q, want %q", args, p.Typed, parser.Typed)
+	}
+	return err == nil
 }

@@ -27,6 +27,7 @@ type Command struct {
 	Name   string
 	Usage  string // what help prints above the flags
 	Fields any    // a pointer to the struct
+	Groups []any  // in place of Fields: pointers to the parts of it that a line may need, without --help
 	// Short says that Usage has the flags that matter: UsageAll with all flags is printed by --help-all.
 	Short    bool
 	UsageAll string
@@ -59,7 +60,7 @@ type spelling struct{ written, value string }
 // New makes the parser of a command.
 func New(c Command, out Output) (*Parser, error) {
 	p := &Parser{command: c, name: c.Name, known: map[string]*kong.Flag{}, given: map[string]spelling{}}
-	app, err := kong.New(c.Fields,
+	fields, options := c.Fields, []kong.Option{
 		kong.Name("retry"),
 		kong.Writers(out.Stdout, out.Stderr),
 		kong.Exit(func(int) { p.helped = true }),
@@ -69,7 +70,14 @@ func New(c Command, out Output) (*Parser, error) {
 			_, err := io.WriteString(out.Stdout, p.Help(HelpWidth(out.Stdout, out.Getenv), false))
 			return err
 		}),
-	)
+	}
+	if fields == nil {
+		fields, options = &struct{}{}, append(options, kong.NoDefaultHelp())
+	}
+	for _, group := range c.Groups {
+		options = append(options, kong.Embed(group))
+	}
+	app, err := kong.New(fields, options...)
 	if err != nil {
 		return nil, err
 	}
