@@ -14,6 +14,9 @@ import (
 // kong those groups of flags alone that the arguments may name. It returns nil where they are not those of a run, where
 // help is asked for, and where something is wrong: then the whole model has its say.
 func (p *Process) parseFew() *runCommand {
+	if len(p.Args) > 0 && p.Args[0] != "run" && newCommand(p.Args[0]) != nil {
+		return nil
+	}
 	run := &runCommand{}
 	fields := reflect.ValueOf(run).Elem()
 	setDefaults(fields)

@@ -197,9 +197,7 @@ func (g *Journal) RecordAndClaim(ctx context.Context, t *task.Task, a task.Attem
 	case t.Parent != "":
 		return errors.New("the claim asks whether the outer task was cancelled")
 	}
-	ctx, cancel := context.WithTimeout(cmp.Or(g.Stopping, ctx), shortly)
-	defer cancel()
-	ctx, done := g.limit(ctx)
+	ctx, done := g.limitTo(cmp.Or(g.Stopping, ctx), shortly)
 	defer done()
 	return g.Journal.RecordAndClaim(ctx, t, a, now)
 }
@@ -307,7 +305,11 @@ const (
 
 // limit returns the context of a call, which ends with what is left of the run's patience. done must follow the call.
 func (g *Journal) limit(ctx context.Context) (limited context.Context, done func()) {
-	limited, cancel := context.WithTimeout(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
+	return g.limitTo(ctx, max(shortly, patience-time.Duration(g.waited.Load())))
+}
+
+func (g *Journal) limitTo(ctx context.Context, most time.Duration) (limited context.Context, done func()) {
+	limited, cancel := context.WithTimeout(ctx, most)
 	begun := time.Now()
 	return limited, func() {
 		cancel()

@@ -268,20 +268,14 @@ const (
 // are random, so that no process is always the last. SQLite's own busy handler sleeps for up to 100 ms at a time and
 // cannot be interrupted.
 func RetryBusy(ctx context.Context, do func() error) error {
-	begun, limited := time.Now(), false
+	begun := time.Now()
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		if errors.Is(ctx.Err(), context.Canceled) {
 			return context.Cause(ctx)
 		}
 		err := do()
-		if err == nil || !IsBusy(err) || ctx.Err() != nil { // where the deadline has passed, the last try says why
+		if err == nil || !IsBusy(err) || ctx.Err() != nil || time.Since(begun) >= BusyTimeout { // the last try says why
 			return err
-		}
-		if !limited { // a timer would cost each transaction, and few have to wait
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithDeadline(ctx, begun.Add(BusyTimeout))
-			defer cancel()
-			limited = true
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause)):
