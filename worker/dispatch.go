@@ -19,6 +19,10 @@ const (
 	tidyEvery   = time.Minute
 	drainLook   = 100 * time.Millisecond
 	longestWait = 30 * time.Second // a timer stops while the machine sleeps: the clock is read again
+
+	// claimAhead is how much earlier than due a task is claimed, as long as half of the slots are free: the claim takes a
+	// millisecond or more, and so does a timer of a process that sleeps. The attempt begins when it is due.
+	claimAhead = 5 * time.Millisecond
 )
 
 // dispatch claims what is due, until stop ends or the queue is drained. Everything that it changes belongs to this
@@ -88,8 +92,11 @@ func (w *Worker) release(s slot) {
 
 // claimDue begins claims of what is due, as far as slots are free, and returns how long there is nothing to do.
 func (w *Worker) claimDue(ctx context.Context) time.Duration {
-	now := time.Now()
-	w.plan.advance(now)
+	now, ahead := time.Now(), time.Duration(0)
+	if w.slots > w.Concurrency/2 {
+		ahead = claimAhead
+	}
+	w.plan.advance(now.Add(ahead))
 	wait := longestWait
 	if w.again.After(now) {
 		return w.again.Sub(now)
@@ -115,10 +122,10 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 			break
 		}
 		w.slots -= len(items)
-		w.claim(ctx, items, classes, now)
+		w.claim(ctx, items, classes, now.Add(ahead))
 	}
 	if len(w.plan.future) > 0 {
-		wait = min(wait, max(0, w.plan.future[0].Due.Sub(now)))
+		wait = min(wait, max(0, w.plan.future[0].Due.Sub(now)-ahead))
 	}
 	if w.slots > 0 && !w.loading && w.plan.crowded(now) {
 		w.plan.shorten()
@@ -192,6 +199,7 @@ func (w *Worker) work(ctx context.Context, j *job) {
 	idle := time.NewTimer(idleGoroutine)
 	defer idle.Stop()
 	for {
+		time.Sleep(time.Until(j.due)) // at most claimAhead
 		w.carry(ctx, j)
 		w.free(j)
 		w.group.Done()

@@ -67,6 +67,38 @@ func TestNeverEarlyAndEarlierAddsFirst(t *testing.T) {
 	})
 }
 
+// What a claim takes makes no task late, as long as half of the slots are free.
+func TestTasksAreClaimedAhead(t *testing.T) {
+	for busy, want := range map[int]time.Duration{1: 0, 2: claimAhead / 2} {
+		synctest.Test(t, func(t *testing.T) {
+			m := newMemory(t)
+			m.took = claimAhead / 2
+			scheduled := hosts(1, "scheduled")
+			scheduled[0].NextAttemptAt = time.Now().Add(time.Minute)
+			m.add(false, append(hosts(busy, "busy"), scheduled...)...)
+			var b begun
+			send := func(ctx context.Context, tk *task.Task, c runner.Call) task.Outcome {
+				if tk.Host() == "busy" {
+					return sleeper(time.Hour, ok)(ctx, tk, c)
+				}
+				return sleeper(0, ok)(ctx, tk, c)
+			}
+			_, stop := m.run(Config{Concurrency: 4, PerHost: 4, Observer: &b}, send)
+			time.Sleep(50 * time.Second)
+			for n := 1; n <= busy; n++ {
+				if b.times(int64(n)) != 1 {
+					t.Errorf("got busy task %d begun %d times, want once", n, b.times(int64(n)))
+				}
+			}
+			time.Sleep(11 * time.Second)
+			if late, ran := b.latest("scheduled"), b.times(int64(busy+1)); late != want || ran != 1 {
+				t.Errorf("%d of 4 slots are busy: got %d attempts, late by %v, want one and %v", busy, ran, late, want)
+			}
+			stop()
+		})
+	}
+}
+
 // A clock that is set back makes nothing early, and one that is set forward does not leave tasks behind.
 func TestRescheduledTasks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
