@@ -19,9 +19,8 @@ const (
 	tidyEvery   = time.Minute
 	drainLook   = 100 * time.Millisecond
 	longestWait = 30 * time.Second // a timer stops while the machine sleeps: the clock is read again
-
-	// claimAhead is how much earlier than due a task is claimed, as long as half of the slots are free: the claim takes a
-	// millisecond or more, and so does a timer of a process that sleeps. The attempt begins when it is due.
+	// claimAhead is how much earlier than due a task is claimed, as long as half of the slots are free: the claim takes
+	// a millisecond or more, and so does a timer of a process that sleeps. The attempt begins when it is due.
 	claimAhead = 5 * time.Millisecond
 )
 
@@ -105,6 +104,7 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 		var items []state.Item
 		var classes []int
 		var from time.Time
+		begins := now // the last of the attempts
 		for len(items) < min(claimMost, w.slots) {
 			item, class, ok, later := w.plan.take(now)
 			if from = later; !ok {
@@ -112,6 +112,9 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 			}
 			if h := w.held[item.Number]; h != nil {
 				h.inPlan = false
+			}
+			if item.Due.After(begins) {
+				begins = item.Due
 			}
 			items, classes = append(items, item), append(classes, class)
 		}
@@ -122,7 +125,7 @@ func (w *Worker) claimDue(ctx context.Context) time.Duration {
 			break
 		}
 		w.slots -= len(items)
-		w.claim(ctx, items, classes, now.Add(ahead))
+		w.claim(ctx, items, classes, begins)
 	}
 	if len(w.plan.future) > 0 {
 		wait = min(wait, max(0, w.plan.future[0].Due.Sub(now)-ahead))
@@ -315,8 +318,8 @@ func (w *Worker) loadMore(ctx context.Context) {
 	if !ok {
 		return
 	}
-	limit := w.plan.ration(l)
-	w.read(ctx, func() ([]state.Item, error) { return w.Queue.Waiting(ctx, after, time.Now(), &l.key, limit) },
+	limit, until := w.plan.ration(l), time.Now().Add(claimAhead) // as far as a lane may have come
+	w.read(ctx, func() ([]state.Item, error) { return w.Queue.Waiting(ctx, after, until, &l.key, limit) },
 		func(items []state.Item) { w.plan.feed(l, items, len(items) < limit) })
 }
 
