@@ -198,7 +198,7 @@ type Filter struct {
 	Statuses []task.Status // any of these
 	Since    time.Time     // made at this time or later
 	Until    time.Time     // made or requeued at this time or earlier; zero for any
-	Begun    bool          // not those that wait in the queue for any worker: there may be a million
+	Begun    bool          // of the unfinished ones only those that do not wait for any worker: there may be a million
 	Name     string        // of this name; empty for any
 	Host     *string       // to this host, empty for commands; nil for any
 	PolicyID *string       // with a policy of this name; nil for any

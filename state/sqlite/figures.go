@@ -99,6 +99,11 @@ func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error 
 	return err
 }
 
+// selectOwned leaves out tasks without a name that wait for any worker: they have no owner to look for, and there may be
+// a million.
+const selectOwned = `SELECT number, name, status, queue, worker FROM tasks WHERE number IN (` + selectBegun + `
+	UNION ALL SELECT number FROM tasks WHERE name IS NOT NULL AND finished_at IS NULL)`
+
 // countInterrupted looks at the owner of each unfinished task. It returns the names of the tasks with a living owner.
 func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) (running map[string]bool, err error) {
 	// Numbers follow the times but where the clock was set back, and there may be a million.
@@ -107,12 +112,7 @@ func (j *Journal) countInterrupted(ctx context.Context, f *task.JournalFigures) 
 	if err := j.row(ctx, oldest, nil, &f.OldestUnfinished); err != nil {
 		return nil, err
 	}
-	// Tasks without a name that wait for any worker have no owner to look for: there may be a million.
-	const query = `SELECT number, name, status, queue, worker FROM tasks WHERE number IN (
-		SELECT number FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue <> 1
-		UNION SELECT number FROM tasks WHERE worker IS NOT NULL AND status = 'IN_FLIGHT'
-		UNION SELECT number FROM tasks WHERE name IS NOT NULL AND finished_at IS NULL)`
-	unfinished, err := collect(ctx, j, query, nil, func(scan conn.Scanner) (t task.Task, err error) {
+	unfinished, err := collect(ctx, j, selectOwned, nil, func(scan conn.Scanner) (t task.Task, err error) {
 		err = scan(&t.Number, &t.Name, (*string)(&t.Status), (*int)(&t.Queue), &t.Worker)
 		return t, err
 	})

@@ -259,6 +259,8 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"the newest", newest(state.Filter{}), "SEARCH t USING INTEGER PRIMARY KEY (rowid<?)"},
 		{"unfinished", newest(state.Filter{Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_unfinished (number<?)"},
 		{"finished", newest(state.Filter{Statuses: []task.Status{task.Succeeded, task.Failed}}), "SEARCH t USING INDEX tasks_ended (number<?)"},
+		{"running", newest(state.Filter{Statuses: []task.Status{task.InFlight}, Begun: true}), "SEARCH tasks USING COVERING INDEX tasks_worker (worker>?)"},
+		{"interrupted", newest(state.Filter{Statuses: []task.Status{task.Pending, task.InFlight}, Begun: true}), "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 		{"the runs of a name", newest(state.Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"of some statuses", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},

@@ -123,6 +123,8 @@ func TestQueueQueriesUseIndexes(t *testing.T) {
 			"tasks_own"}, []string{"SCAN tasks$", "TEMP B-TREE"}},
 		{"attempts", selectAttempts, nil, []string{"SCAN t USING INDEX tasks_unfinished",
 			"SEARCH t USING INDEX tasks_finished (status=? AND finished_at>?)"}, []string{"SCAN t$"}},
+		{"owned ones", selectOwned, nil, []string{"COVERING INDEX tasks_own", "COVERING INDEX tasks_worker", "tasks_named"},
+			[]string{"SCAN", "TEMP B-TREE"}},
 		{"dead letters", selectDead, nil, []string{"INDEX tasks_finished (status=?"}, []string{"SCAN"}},
 		{"Groups", groups, groupArgs, []string{"INDEX tasks_finished (status=? AND finished_at>?)",
 			"INDEX tasks_finished (status=? AND finished_at=?)", "SEARCH attempts USING PRIMARY KEY (task=? AND number=?)"},
