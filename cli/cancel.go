@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -55,7 +56,7 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 			if err != nil {
 				return err
 			}
-			return c.cancelOne(ctx, p, journal, tk)
+			return c.cancelOne(ctx, p.Stdout, journal, tk)
 		})
 	})
 }
@@ -69,7 +70,7 @@ func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal stat
 	if c.DryRun && !term.IsTerminal(int(p.Stdout.Fd())) { // else its lines show how it goes on
 		defer p.Busy("lists the tasks")()
 	}
-	out := bufio.NewWriter(p.Stdout) // of --dry-run: there may be a million lines
+	out := bufio.NewWriter(p.Stdout) // flushed after each line but of --dry-run: there may be a million
 	none := true
 	var failures []error
 	for view, err := range filter.of(ctx, journal, stored, false) {
@@ -77,9 +78,14 @@ func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal stat
 		switch {
 		case err != nil:
 		case c.DryRun:
-			err = wouldCancel(out, view.Task)
+			if err := wouldCancel(out, view.Task); err != nil {
+				return err
+			}
 		default:
-			err = c.cancelOne(ctx, p, journal, view.Task)
+			err = c.cancelOne(ctx, out, journal, view.Task)
+			if gone := out.Flush(); errors.Is(gone, syscall.EPIPE) { // as head does, to stop it
+				return errors.Join(append(failures, gone)...)
+			}
 		}
 		if err != nil && !errors.Is(err, state.ErrFinished) { // meanwhile, by itself or with its parent
 			failures = append(failures, err)
@@ -96,9 +102,9 @@ func wouldCancel(w io.Writer, tk *task.Task) error {
 	return err
 }
 
-func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state.Store, tk *task.Task) error {
+func (c *cancelCommand) cancelOne(ctx context.Context, w io.Writer, journal state.Store, tk *task.Task) error {
 	if c.DryRun && !tk.Status.Finished() {
-		return wouldCancel(p.Stdout, tk)
+		return wouldCancel(w, tk)
 	}
 	if err := journal.Cancel(ctx, tk.Number, time.Now()); err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
@@ -107,6 +113,6 @@ func (c *cancelCommand) cancelOne(ctx context.Context, p *Process, journal state
 	if err != nil {
 		return fmt.Errorf("cancel %s: %w", render.ShortID(tk.ID), err)
 	}
-	_, _ = fmt.Fprintf(p.Stdout, "cancelled %s%s\n", render.ShortID(tk.ID), note)
+	_, _ = fmt.Fprintf(w, "cancelled %s%s\n", render.ShortID(tk.ID), note)
 	return nil
 }
