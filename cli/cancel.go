@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/10f93571/retry/cli/flags"
 	"github.com/10f93571/retry/cli/render"
 	"github.com/10f93571/retry/cli/session"
@@ -47,10 +45,14 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 	case many && len(c.Tasks) > 0:
 		return 0, errors.New("--all, --status and --older-than exclude a task\nhint: leave them out, or leave the task out")
 	}
+	if many {
+		w, done := p.BusyUntilShown("looks for the tasks", p.Stdout)
+		defer done()
+		return 0, p.withJournal(session.ChangeJournal, c.State, func(ctx context.Context, journal state.Store) error {
+			return c.cancelMany(ctx, w, journal)
+		})
+	}
 	return 0, p.withJournal(session.ChangeJournal, c.State, func(ctx context.Context, journal state.Store) error {
-		if many {
-			return c.cancelMany(ctx, p, journal)
-		}
 		return each(c.Tasks, func(ref string) error {
 			tk, err := journal.Find(ctx, ref)
 			if err != nil {
@@ -61,16 +63,13 @@ func (c *cancelCommand) Run(p *Process) (int, error) {
 	})
 }
 
-func (c *cancelCommand) cancelMany(ctx context.Context, p *Process, journal state.Store) error {
+func (c *cancelCommand) cancelMany(ctx context.Context, w io.Writer, journal state.Store) error {
 	filter := filterFlags{Status: c.Status}
 	stored := filter.stored(0)
 	if c.OlderThan != nil {
 		stored.Until = time.Now().Add(-time.Duration(*c.OlderThan))
 	}
-	if c.DryRun && !term.IsTerminal(int(p.Stdout.Fd())) { // else its lines show how it goes on
-		defer p.Busy("lists the tasks")()
-	}
-	out := bufio.NewWriter(p.Stdout) // flushed after each line but of --dry-run: there may be a million
+	out := bufio.NewWriter(w) // flushed after each line but of --dry-run: there may be a million
 	none := true
 	var failures []error
 	for view, err := range filter.of(ctx, journal, stored, false) {

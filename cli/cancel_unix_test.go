@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/10f93571/retry/cli/session"
 	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/task"
@@ -51,8 +50,7 @@ func TestCancelEndsWithItsReader(t *testing.T) {
 		read, stdout, err := os.Pipe()
 		testkit.Must(t, err, read.Close())
 		journal := &many{}
-		p := &Process{Host: session.Host{Stdout: stdout, Stderr: stdout}}
-		err = (&cancelCommand{All: true, DryRun: dryRun}).cancelMany(t.Context(), p, journal)
+		err = (&cancelCommand{All: true, DryRun: dryRun}).cancelMany(t.Context(), stdout, journal)
 		testkit.Must(t, stdout.Close())
 		if !errors.Is(err, syscall.EPIPE) {
 			t.Errorf("dry run %v: got %v, want a broken pipe", dryRun, err)

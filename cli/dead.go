@@ -75,6 +75,12 @@ func (c *requeueCommand) requeueDead(ctx context.Context, p *Process) error {
 		_, err := fmt.Fprintln(p.Stdout, "no dead letters")
 		return err
 	}
+	what := "requeues the tasks"
+	if c.DryRun {
+		what = "reads the tasks"
+	}
+	done := p.Busy(what)
+	defer done()
 	queue, err := session.OpenQueue(ctx, &p.Host, c.State)
 	if err != nil {
 		return err
@@ -82,13 +88,12 @@ func (c *requeueCommand) requeueDead(ctx context.Context, p *Process) error {
 	defer func() { _ = queue.Close() }()
 	if c.DryRun {
 		groups, err := c.groups(ctx, queue.Journal, c.Since)
+		done()
 		if err != nil {
 			return err
 		}
 		return render.Groups(p.Stdout, render.ScreenOf(p.Stdout, p.Getenv), groups, time.Now())
 	}
-	done := p.Busy("requeues the tasks")
-	defer done()
 	begun := time.Now()
 	due, requeued, skipped := begun, 0, map[string]int{}
 	for t, err := range queue.All(ctx, c.filter(c.Since)) {

@@ -68,6 +68,8 @@ func (c *statusCommand) Run(p *Process) (int, error) {
 }
 
 func (c *statusCommand) report(p *Process, w io.Writer, s render.Screen) error {
+	w, done := p.BusyUntilShown("reads the tasks", w)
+	defer done()
 	return p.withJournal(session.ReadJournal, c.State, func(ctx context.Context, journal state.Store) error {
 		switch {
 		case c.JSONL:

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -148,3 +149,24 @@ func (p *Host) terminal() *render.Terminal {
 
 // Busy says on a terminal what takes longer than a second, until done is called.
 func (p *Host) Busy(what string) (done func()) { return render.Busy(p.terminal(), what) }
+
+// BusyUntilShown is Busy while a report is written to w, which leads to stdout: until the first of it is there for
+// somebody to read, on a terminal or through a pipe; a file is read only when it is whole.
+func (p *Host) BusyUntilShown(what string, w io.Writer) (shown io.Writer, done func()) {
+	done = p.Busy(what)
+	if info, err := p.Stdout.Stat(); err == nil && info.Mode().IsRegular() {
+		return w, done
+	}
+	return firstWrite{w, done}, done
+}
+
+// firstWrite calls begun before each write; only the first call does something.
+type firstWrite struct {
+	io.Writer
+	begun func()
+}
+
+func (f firstWrite) Write(b []byte) (int, error) {
+	f.begun()
+	return f.Writer.Write(b)
+}

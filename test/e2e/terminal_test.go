@@ -47,6 +47,7 @@ func TestTerminal(t *testing.T) {
 		"a command inherits what it would anyhow": inheritsTheSame,
 		"add says that no worker runs":            addSaysThatNoWorkerRuns,
 		"doctor says that it is busy":             doctorSaysThatItIsBusy,
+		"what reads many tasks says so":           readersSayThatTheyAreBusy,
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(newConsole(t, binary)) })
@@ -72,6 +73,35 @@ func doctorSaysThatItIsBusy(s *console) {
 	if _, after, _ := strings.Cut(string(s.raw), "s\r\x1b[K✓ sqlite"); !strings.Contains(after, "all is well") {
 		s.Errorf("got %q, want the line to be erased before the findings", s.raw)
 	}
+}
+
+// They wait for a lock, too. The line is erased before what they print, and drawn beside a file that they print to.
+func readersSayThatTheyAreBusy(s *console) {
+	s.output("retry", "--", "true")
+	s.env = append(s.env, "NO_COLOR=1")
+	tests := []struct{ line, said, first string }{
+		{"retry status", "reads the tasks", "ID "},
+		{"retry status --json", "reads the tasks", "{"},
+		{"retry status --json | cat", "reads the tasks", "{"},
+		{"retry status --json >file; echo done", "reads the tasks", "done"},
+		{"retry status --dead", "reads the tasks", "no dead letters"},
+		{"retry cancel --status waiting", "looks for the tasks", "nothing to cancel"},
+		{"retry requeue --dead --dry-run", "reads the tasks", "no dead letters"},
+	}
+	script := ""
+	for _, test := range tests {
+		script += "read next; " + test.line + "\n"
+	}
+	s.start("sh", "-c", script)
+	for _, test := range tests {
+		unlock, err := lock.Exclusive(s.Context(), filepath.Join(s.dir, "state"))
+		testkit.Must(s, err)
+		s.press("\r")
+		s.expect("retry: " + test.said + ", 1s")
+		unlock()
+		s.expect("\r\x1b[K" + test.first)
+	}
+	s.exits(0)
 }
 
 func ctrlCReachesTheCommandOnce(s *console) {
