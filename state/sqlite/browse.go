@@ -75,11 +75,7 @@ func filtered(f state.PageFilter) (where string, args []any) {
 		where, args = where+" AND "+condition, append(args, values...)
 	}
 	if len(f.Statuses) > 0 {
-		names := make([]any, len(f.Statuses))
-		for i, s := range f.Statuses {
-			names[i] = s
-		}
-		and("t.status IN "+list(len(names)), names...)
+		and("t.status IN "+list(len(f.Statuses)), statusArgs(f.Statuses)...)
 	}
 	if f.PolicyID != "" {
 		and(policyName+" = ?", f.PolicyID)
@@ -103,6 +99,13 @@ func filtered(f state.PageFilter) (where string, args []any) {
 		and("t.created_at < ?", f.Until.UnixMicro())
 	}
 	return where, args
+}
+
+func statusArgs(statuses []task.Status) (args []any) {
+	for _, s := range statuses {
+		args = append(args, s)
+	}
+	return args
 }
 
 // policyName is that of a task t; NULL where the policy cannot be read: a bad row must not hide the others.

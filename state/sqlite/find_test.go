@@ -189,6 +189,26 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
+// Those that have failed are the same, and in the same order, whether a page of them is asked for or all.
+func TestListOfTheFailed(t *testing.T) {
+	j := open(t)
+	for n, d := range []task.Decision{failed, succeeded, exhausted, cancelled, failed, retryIn(time.Hour)} {
+		must(t, recorded(j, madeAt(t, j, epoch.Add(time.Duration(n)*time.Minute)), exit(1), d, epoch.AddDate(0, 0, -1)))
+	}
+	for _, since := range []time.Time{{}, epoch.Add(2 * time.Minute)} {
+		for _, limit := range []int{0, 2, pageSize} {
+			f := state.Filter{Statuses: []task.Status{task.Failed, task.Exhausted}, Since: since, Limit: limit}
+			want := []int64{5, 3}
+			if since.IsZero() && limit != 2 {
+				want = []int64{5, 3, 1}
+			}
+			if got := listed(t, j, f); !slices.Equal(got, want) {
+				t.Errorf("since %v, limit %d: got %v, want %v", since, limit, got, want)
+			}
+		}
+	}
+}
+
 // addFinished makes n finished tasks in one transaction, a second from each to the next.
 func addFinished(t *testing.T, j *Journal, n int) {
 	t.Helper()
@@ -261,6 +281,8 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"finished", newest(state.Filter{Statuses: []task.Status{task.Succeeded, task.Failed}}), "SEARCH t USING INDEX tasks_ended (number<?)"},
 		{"running", newest(state.Filter{Statuses: []task.Status{task.InFlight}, Begun: true}), "SEARCH tasks USING COVERING INDEX tasks_worker (worker>?)"},
 		{"interrupted", newest(state.Filter{Statuses: []task.Status{task.Pending, task.InFlight}, Begun: true}), "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
+		{"the failed ones", newest(state.Filter{Statuses: []task.Status{task.Failed, task.Exhausted}, Since: epoch, Limit: 21}), "SEARCH tasks USING INDEX tasks_finished (status=? AND finished_at>?)"},
+		{"running since", newest(state.Filter{Statuses: []task.Status{task.InFlight}, Begun: true, Since: epoch}), "SEARCH t USING INTEGER PRIMARY KEY (rowid=?)"},
 		{"the runs of a name", newest(state.Filter{Name: "x"}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"of some statuses", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
