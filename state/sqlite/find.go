@@ -180,7 +180,11 @@ const pageSize = 256
 // All yields tasks, newest first, without their attempts; it holds at most a page of them. An error is the last item.
 func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task, error] {
 	return func(yield func(*task.Task, error) bool) {
-		var last *task.Task
+		last, err := j.afterLast(ctx, f)
+		if err != nil {
+			yield(nil, err)
+			return
+		}
 		for left := f.Limit; ; left -= pageSize {
 			limit := pageSize
 			if f.Limit > 0 {
@@ -204,6 +208,19 @@ func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task,
 		}
 	}
 }
+
+// afterLast bounds a list by the id and the number of all tasks made until a time, in the order of either; nil where any
+// may be on it. A requeue only moves a task's time later.
+func (j *Journal) afterLast(ctx context.Context, f state.Filter) (*task.Task, error) {
+	if f.Until.IsZero() {
+		return nil, nil
+	}
+	after := &task.Task{ID: earliestID(f.Until.Add(time.Millisecond))}
+	return after, j.row(ctx, selectAfter, []any{after.ID}, &after.Number)
+}
+
+// selectAfter reads the index of the ids alone. For max(number), without +, SQLite would read the newest tasks first.
+const selectAfter = "SELECT coalesce(max(+number), 0) + 1 FROM tasks WHERE id < ?"
 
 // selectBegun finds what a run or a worker has, in two small indexes. UNION without ALL would sort both parts by number,
 // and for that read all tasks.

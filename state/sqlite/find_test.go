@@ -176,6 +176,8 @@ func TestListFilters(t *testing.T) {
 		{"a name", state.Filter{Name: "nightly"}, []int64{6, 3}},
 		{"of a name since", state.Filter{Name: "nightly", Since: minute(3)}, []int64{6}},
 		{"until", state.Filter{Until: minute(3)}, []int64{4, 3, 2, 1}},
+		{"until before all", state.Filter{Until: minute(-1)}, nil},
+		{"between two times", state.Filter{Since: minute(1), Until: minute(3)}, []int64{4, 3, 2}},
 		{"until, of a status", state.Filter{Until: minute(3), Statuses: statuses(task.Pending)}, []int64{3}},
 		{"a beginning of a name", state.Filter{Name: "night"}, nil},
 		{"all at once", state.Filter{Since: minute(1), Statuses: statuses(task.InFlight, task.Pending), Limit: 2}, []int64{6, 4}},
@@ -287,6 +289,7 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"of some statuses", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending, task.Failed}}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"unfinished ones", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_named (name=? AND rowid<?)"},
+		{"until", planOf(t, j, selectAfter, "x"), "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (id<?)"},
 		{"since", newest(state.Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
 	}
 	for _, tt := range tests {
