@@ -185,13 +185,13 @@ func (c *statusCommand) table(s render.Screen) render.Table {
 // queueNote says why queued tasks that are due do not run: there is no worker, or their hosts are paused. It is empty
 // where nothing keeps them.
 func queueNote(ctx context.Context, journal state.Store) (string, error) {
-	backlog, err := journal.Backlog(ctx, time.Now())
-	if err != nil || backlog.Due == 0 {
+	due, err := journal.Due(ctx, time.Now())
+	if err != nil || due == 0 {
 		return "", err
 	}
 	workers, err := journal.ListWorkers(ctx)
 	if err != nil || !anyLives(workers) {
-		return fmt.Sprintf("%s due, and %s", text.Count(backlog.Due, "queued task"), noWorker), err
+		return fmt.Sprintf("%s due, and %s", text.Count(due, "queued task"), noWorker), err
 	}
 	hosts, err := pausedHosts(ctx, journal)
 	switch n := len(hosts); {

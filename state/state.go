@@ -86,8 +86,8 @@ type Reader interface {
 	// Stats sums up the tasks made since a time in groups that run the same. It returns at most limit groups, 0 being
 	// no limit, and how many there are.
 	Stats(ctx context.Context, since time.Time, limit int) (list []task.CommandStats, all int, err error)
-	// Backlog returns what waits for a worker.
-	Backlog(ctx context.Context, now time.Time) (Backlog, error)
+	// Due returns how many tasks in the queue should have begun.
+	Due(ctx context.Context, now time.Time) (int, error)
 	// Targets returns the bounds of what goes to hosts, in the order of their names.
 	Targets(ctx context.Context) ([]TargetSettings, error)
 	// Groups returns the dead letters in groups of the same host, policy and error, the largest first.

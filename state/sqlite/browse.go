@@ -157,6 +157,13 @@ func scanGroup(scan conn.Scanner) (g state.Group, err error) {
 // selectDue counts the queued tasks whose time has come.
 const selectDue = "SELECT count(*), min(next_attempt_at) " + inQueue + " AND next_attempt_at <= ?"
 
+// Due returns how many tasks in the queue should have begun. Of those that wait, there may be a million more.
+func (j *Journal) Due(ctx context.Context, now time.Time) (due int, err error) {
+	var oldest time.Time
+	err = j.row(ctx, selectDue, []any{now.UnixMicro()}, &due, &oldest)
+	return due, err
+}
+
 // Backlog returns what waits for a worker.
 func (j *Journal) Backlog(ctx context.Context, now time.Time) (b state.Backlog, err error) {
 	if err = j.row(ctx, "SELECT count(*) "+inQueue, nil, &b.Waiting); err == nil {

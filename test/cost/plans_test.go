@@ -31,7 +31,6 @@ var bounded = map[string]string{
 // accepted are the statements that may go through an index, or a table, each with its reason.
 var accepted = []struct{ statement, reason string }{
 	{`^DELETE FROM tasks WHERE false$`, "it reads no row"},
-	{`^SELECT count\(\*\) FROM tasks WHERE status = 'PENDING' AND queue > 0$`, "retry status says how many wait"},
 	{`^SELECT status, count\(\*\) FROM tasks WHERE finished_at`,
 		"the API counts what is there at its first create, and once a second near --max-pending"},
 	{`WHERE true AND t\.status IN \([?, ]+\) AND t\.finished_at (IS NULL|> 0) ORDER BY t\.number DESC LIMIT \?$`,
