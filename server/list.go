@@ -201,9 +201,6 @@ func (q *query) time(name string) time.Time {
 	return t
 }
 
-// emptyPages is how many parts without a task are read before an empty one is shown.
-const emptyPages = 5
-
 // listTasks is GET /retry-tasks.
 func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	q, err := readQuery(r, append(filterNames(), "limit", "cursor", "view")...)
@@ -218,15 +215,9 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	var page state.Page
-	for range emptyPages {
-		if page, err = s.Queue.Page(r.Context(), f); err != nil {
-			return err
-		}
-		if len(page.Tasks) > 0 || page.Next == 0 {
-			break
-		}
-		f.Cursor = page.Next
+	page, err := s.Queue.Page(r.Context(), f)
+	if err != nil {
+		return err
 	}
 	answer := struct {
 		Tasks []wire.Task `json:"tasks"`

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -25,9 +26,12 @@ func (q *Queue) Find(ctx context.Context, id string) (*task.Task, error) {
 	return found[0], q.remember(ctx, found[0])
 }
 
-// pageRows is how many rows a page looks at. Where few tasks match, a page ends with fewer tasks than were asked for:
-// a request must not read a million rows.
-const pageRows = 20_000
+// A page is read in steps of so many numbers, until it is full or has taken so long. Where few tasks match, it ends with
+// fewer than were asked for: a request must not read a million rows.
+const (
+	pageRows     = 2_000
+	pagePatience = 25 * time.Millisecond
+)
 
 // Conditions of a filter may stand between the two.
 const (
@@ -38,6 +42,8 @@ const (
 // Page implements state.Queue.
 func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, err error) {
 	where, args := filtered(f)
+	narrower, rows := narrowed(f.Statuses)
+	query := selectTasks + wherePage + narrower + where + pageOrder
 	f.Limit = cmp.Or(f.Limit, state.DefaultPage)
 	err = q.reading(ctx, func(c *conn.Conn) error {
 		page = state.Page{}
@@ -47,26 +53,47 @@ func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, 
 				return err
 			}
 		}
-		bottom := max(0, top-pageRows-1)
-		query := selectTasks + wherePage + where + pageOrder
-		all := append([]any{top, bottom}, args...)
-		err := c.Each(ctx, query, append(all, f.Limit+1), func(scan conn.Scanner) (bool, error) {
-			t, err := q.scanTask(scan)
-			page.Tasks = append(page.Tasks, t)
-			return true, err
-		})
-		switch {
-		case err != nil:
-			return err
-		case len(page.Tasks) > f.Limit:
-			page.Tasks = page.Tasks[:f.Limit]
-			page.Next = page.Tasks[f.Limit-1].Number
-		case bottom > 0:
-			page.Next = bottom + 1
+		for began := time.Now(); ; {
+			bottom := max(0, top-rows-1)
+			bound := slices.Concat([]any{top, bottom}, args, []any{f.Limit + 1 - len(page.Tasks)})
+			err := c.Each(ctx, query, bound, func(scan conn.Scanner) (bool, error) {
+				t, err := q.scanTask(scan)
+				page.Tasks = append(page.Tasks, t)
+				return true, err
+			})
+			top = bottom + 1
+			switch {
+			case err != nil:
+				return err
+			case len(page.Tasks) > f.Limit:
+				page.Tasks = page.Tasks[:f.Limit]
+				page.Next = page.Tasks[f.Limit-1].Number
+				return nil
+			case bottom == 0:
+				return nil
+			case len(page.Tasks) == f.Limit, time.Since(began) >= pagePatience:
+				page.Next = top
+				return nil
+			}
 		}
-		return nil
 	})
 	return page, err
+}
+
+// narrowed returns what follows from the statuses of a page and has an index of fewer tasks t, and how many numbers a
+// step may have.
+func narrowed(statuses []task.Status) (where string, rows int64) {
+	finished := slices.ContainsFunc(statuses, task.Status.Finished)
+	unfinished := slices.ContainsFunc(statuses, func(s task.Status) bool { return !s.Finished() })
+	switch {
+	case finished == unfinished: // both, or any status
+		return "", pageRows
+	case finished:
+		return " AND t.finished_at > 0", pageRows
+	case slices.Contains(statuses, task.Pending):
+		return " AND t.finished_at IS NULL", pageRows
+	}
+	return " AND t.number IN (" + selectBegun + ")", math.MaxInt64 / 2
 }
 
 // filtered returns the conditions of a filter, on tasks t.
