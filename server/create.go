@@ -243,13 +243,13 @@ func (p *pending) check(ctx context.Context, s *Server, n int) error {
 	defer p.mutex.Unlock()
 	const again = time.Second
 	if now := s.Now(); p.asked.IsZero() || p.counted+p.added.Load()+int64(n) > most && now.Sub(p.asked) >= again {
-		counts, err := s.Queue.Counts(ctx, now)
+		counted, err := s.Queue.CountUnfinished(ctx)
 		if err != nil {
 			return err
 		}
 		p.asked = now
 		p.added.Store(0)
-		p.counted = int64(counts.ByStatus[task.Pending] + counts.ByStatus[task.InFlight])
+		p.counted = int64(counted)
 	}
 	if p.counted+p.added.Load()+int64(n) > most {
 		return problem.TooManyRequests(5*time.Second, "%d tasks wait or run, and %d is the limit"+

@@ -175,6 +175,8 @@ type Browser interface {
 	AttemptsAfter(ctx context.Context, number int64, after, limit int) ([]task.Attempt, error)
 	// Groups returns the dead letters in groups of the same host, policy and error, the largest first.
 	Groups(ctx context.Context, f PageFilter, limit int) ([]Group, error)
+	// CountUnfinished returns how many tasks wait or run, whoever carries them. It costs less than Counts.
+	CountUnfinished(ctx context.Context) (int, error)
 	// Counts returns how many tasks have each status, how many are due, and since when the oldest is.
 	Counts(ctx context.Context, now time.Time) (Counts, error)
 }

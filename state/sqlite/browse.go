@@ -203,6 +203,14 @@ func (j *Journal) Backlog(ctx context.Context, now time.Time) (b state.Backlog, 
 const selectDead = "SELECT " + policyName + ", count(*) FROM tasks t WHERE " + isFinished +
 	" AND status IN ('EXHAUSTED', 'FAILED') GROUP BY 1"
 
+// CountUnfinished implements state.Queue. It reads no task: tasks_unfinished is smaller by far than what Counts reads.
+func (q *Queue) CountUnfinished(ctx context.Context) (n int, err error) {
+	err = q.reading(ctx, func(c *conn.Conn) error { return c.Row(selectUnfinished, nil, &n) })
+	return n, err
+}
+
+const selectUnfinished = "SELECT count(*) FROM tasks WHERE finished_at IS NULL"
+
 // Counts implements state.Queue.
 func (q *Queue) Counts(ctx context.Context, now time.Time) (counts state.Counts, err error) {
 	err = q.reading(ctx, func(c *conn.Conn) error {

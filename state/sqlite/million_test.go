@@ -73,6 +73,7 @@ func BenchmarkQueueOfAMillion(b *testing.B) {
 		}},
 		{"Unfinished", func() error { _, err := q.Unfinished(ctx, now); return err }},
 		{"Counts", func() error { _, err := q.Counts(ctx, now); return err }},
+		{"CountUnfinished", func() error { _, err := q.CountUnfinished(ctx); return err }},
 		{"Page", func() error { _, err := q.Page(ctx, state.PageFilter{Limit: 50}); return err }},
 		{"PageOfATenant", func() error {
 			_, err := q.Page(ctx, state.PageFilter{Limit: 50,
@@ -134,6 +135,7 @@ func TestQueueQueriesUseIndexes(t *testing.T) {
 			"tasks_own"}, []string{"SCAN tasks$", "TEMP B-TREE"}},
 		{"attempts", selectAttempts, nil, []string{"SCAN t USING INDEX tasks_unfinished",
 			"SEARCH t USING INDEX tasks_finished (status=? AND finished_at>?)"}, []string{"SCAN t$"}},
+		{"unfinished ones", selectUnfinished, nil, []string{"SCAN tasks USING INDEX tasks_unfinished"}, nil},
 		{"owned ones", selectOwned, nil, []string{"COVERING INDEX tasks_own", "COVERING INDEX tasks_worker", "tasks_named"},
 			[]string{"SCAN", "TEMP B-TREE"}},
 		{"dead letters", selectDead, nil, []string{"INDEX tasks_finished (status=?"}, []string{"SCAN"}},

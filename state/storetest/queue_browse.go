@@ -255,6 +255,15 @@ func (s queueSuite) counts(t *testing.T) {
 		t.Errorf("got %+v, %v of an empty queue; want nothing", got, err)
 	}
 	tasks := p.variety(t)
+	unfinished := 0
+	for _, tk := range tasks {
+		if !tk.Status.Finished() {
+			unfinished++
+		}
+	}
+	if got, err := p.CountUnfinished(t.Context()); err != nil || got != unfinished || got == 0 {
+		t.Errorf("got %d unfinished tasks, %v; want %d", got, err, unfinished)
+	}
 	for _, now := range []time.Time{Epoch, Epoch.Add(20 * time.Minute), Epoch.AddDate(1, 0, 0), Epoch.AddDate(-1, 0, 0)} {
 		want := state.Counts{ByStatus: map[task.Status]int{}, Dead: map[string]int{}}
 		for _, tk := range tasks {
