@@ -269,6 +269,7 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		query, args := listQuery(f, newTask(), 1)
 		return planOf(t, j, query, args...)
 	}
+	runs, runArgs := runsSince(epoch)
 	tests := []struct {
 		name string
 		plan []string
@@ -290,6 +291,7 @@ func TestQueriesUseAnIndex(t *testing.T) {
 		{"made since", newest(state.Filter{Name: "x", Since: epoch}), "SEARCH t USING INDEX tasks_name (name=? AND rowid<?)"},
 		{"unfinished ones", newest(state.Filter{Name: "x", Statuses: []task.Status{task.Pending}}), "SEARCH t USING INDEX tasks_named (name=? AND rowid<?)"},
 		{"until", planOf(t, j, selectAfter, "x"), "SEARCH tasks USING COVERING INDEX sqlite_autoindex_tasks_1 (id<?)"},
+		{"stats since", planOf(t, j, runs, runArgs...), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>?)"},
 		{"since", newest(state.Filter{Since: epoch}), "SEARCH t USING INDEX sqlite_autoindex_tasks_1 (id>? AND id<?)"},
 	}
 	for _, tt := range tests {

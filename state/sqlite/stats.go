@@ -56,9 +56,10 @@ func (j *Journal) Stats(ctx context.Context, since time.Time, limit int) (list [
 // tally reads each task once, in no order.
 func (j *Journal) tally(ctx context.Context, since time.Time, known endpoints) (tally, error) {
 	sums := tally{}
+	query, args := runsSince(since)
 	err := j.read(ctx, func(c *conn.Conn) error {
 		clear(sums)
-		return c.Each(ctx, selectRuns, []any{since.UnixMicro()}, func(scan conn.Scanner) (bool, error) {
+		return c.Each(ctx, query, args, func(scan conn.Scanner) (bool, error) {
 			var r taskRun
 			err := scan(&r.number, &r.name, &r.argv, &r.kind, &r.request, &r.url, &r.status, &r.attempts, &r.began, &r.finished,
 				&r.waited, &r.missing, &r.queued)
@@ -76,6 +77,14 @@ const selectRuns = `SELECT t.number, t.name, t.argv, t.kind,
 	iif(t.kind = 'http' AND t.body IS NULL AND json_valid(t.request), json_remove(t.request, '$.body'), t.request), t.url,
 	t.status, t.attempt_count,
 	` + began + `, t.finished_at, ` + waited + `, ` + missing + `, t.queue = 1 FROM tasks t WHERE t.created_at >= ?`
+
+// runsSince has the ids spare what was made before; that condition follows from the time.
+func runsSince(since time.Time) (query string, args []any) {
+	if since.IsZero() {
+		return selectRuns, []any{since.UnixMicro()}
+	}
+	return selectRuns + " AND t.id >= ?", []any{since.UnixMicro(), earliestID(since)}
+}
 
 // endpoints remembers where requests go, by their kind and JSON, which takes long to decode: a service has a million of
 // them, of which most are the same.
