@@ -78,13 +78,15 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 	return j.row(ctx, selectAttempts, nil, &f.Attempts, &f.Waiting)
 }
 
-// selectAttempts reads the tasks that may have a delay after their last attempt, in two indexes.
+// selectAttempts reads the tasks that may have a delay after their last attempt: some that have ended, and of the many that
+// wait those with attempts.
 const selectAttempts = `WITH last (delay) AS (
 		SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
-			WHERE t.finished_at IS NULL AND t.status = 'PENDING' AND t.attempt_count > 0
+			WHERE t.status = 'PENDING' AND t.number IN
+				(SELECT task FROM attempts INTERSECT SELECT number FROM tasks WHERE finished_at IS NULL)
 		UNION ALL SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
 			WHERE ` + isFinished + ` AND t.status IN ('CANCELLED', 'EXHAUSTED'))
-	SELECT (SELECT count(*) FROM attempts), (SELECT total(delay) FROM attempts) - (SELECT total(delay) FROM last)`
+	SELECT count(*), total(delay) - (SELECT total(delay) FROM last) FROM attempts`
 
 func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error {
 	workers, err := j.ListWorkers(ctx)
@@ -99,8 +101,8 @@ func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error 
 	return err
 }
 
-// selectOwned leaves out tasks without a name that wait for any worker: they have no owner to look for, and there may be
-// a million.
+// selectOwned leaves out tasks without a name that wait for any worker: there may be a million, and they have no owner to
+// look for.
 const selectOwned = `SELECT number, name, status, queue, worker FROM tasks WHERE number IN (` + selectBegun + `
 	UNION ALL SELECT number FROM tasks WHERE name IS NOT NULL AND finished_at IS NULL)`
 
