@@ -52,9 +52,12 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	return found[0], nil
 }
 
-// isPart reports whether a reference may be a part of an id. A number with fewer digits than tables show of an id is
+// isPart reports whether a reference may be a part of an id: hexadecimal digits and hyphens. A number with fewer digits than tables show of an id is
 // rather a name that no task has any more, and must not stand for another task.
 func isPart(ref string) bool {
+	if strings.Trim(ref, "0123456789abcdefABCDEF-") != "" {
+		return false // findPart would read the index of all ids for it
+	}
 	return len(ref) >= 8 || len(ref) >= 4 && strings.Trim(ref, "0123456789") != ""
 }
 

@@ -107,6 +107,18 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// The ids are not read for what can be a name alone.
+func TestIsPart(t *testing.T) {
+	for ref, want := range map[string]bool{
+		"beef": true, "BEEF": true, "0190bbbb-3333-7": true, "12345678": true, "bee": false, "1234567": false,
+		"backup": false, "deadbeef.": false, "0190bbbb-3333_7": false, "nightly-backup": false, "dead beef": false,
+	} {
+		if got := isPart(ref); got != want {
+			t.Errorf("%q: got %v, want %v", ref, got, want)
+		}
+	}
+}
+
 // The message is enough to go on with; it does not grow with the journal.
 func TestFindNamesTheTasksThatAReferenceStandsFor(t *testing.T) {
 	j := open(t)
