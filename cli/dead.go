@@ -59,7 +59,14 @@ func orNone(word *string) *string {
 // groups returns the groups that the filter selects.
 func (f *deadFlags) groups(ctx context.Context, journal state.Store, since *flags.Since) ([]state.Group, error) {
 	filter := f.filter(since)
-	all, err := journal.Groups(ctx, state.PageFilter{Error: filter.Error, Since: filter.Since}, math.MaxInt32)
+	page := state.PageFilter{Error: filter.Error, Since: filter.Since}
+	if filter.Host != nil { // for commands it is empty, which selects all here; and so for no policy
+		page.Host = *filter.Host
+	}
+	if filter.PolicyID != nil {
+		page.PolicyID = *filter.PolicyID
+	}
+	all, err := journal.Groups(ctx, page, math.MaxInt32)
 	return slices.DeleteFunc(all, func(g state.Group) bool {
 		return filter.Host != nil && g.Host != *filter.Host || filter.PolicyID != nil && g.PolicyID != *filter.PolicyID
 	}), err
