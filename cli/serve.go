@@ -19,7 +19,8 @@ type serveCommand struct {
 }
 
 const serveUsage = `Serve the HTTP API, and carry what it is given: services hand their calls over, and retry sends them until they succeed.
-Nothing has to be configured: it listens on loopback, keeps its tasks in the journal, and has a worker.
+Nothing has to be configured: it listens on loopback for programs of its own user, keeps its tasks in the
+journal, and has a worker.
 
 Usage:
   retry serve [flags]
@@ -50,7 +51,7 @@ func (c *serveCommand) Run(p *Process) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	lines.Say("serves " + service.Address)
+	service.Announce()
 	err = service.Run()
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil

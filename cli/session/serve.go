@@ -52,6 +52,7 @@ type Service struct {
 	listener net.Listener
 	kept     time.Duration // the retention
 	lines    render.Observer
+	byUser   bool // who calls without a token is known by the user at the other end of the connection
 }
 
 // OpenService checks everything and listens.
@@ -114,6 +115,7 @@ func (s *Service) open(p *Host, o ServiceOptions, file *policies.File, hasTLS bo
 			return fmt.Errorf("--token-file: %w", err)
 		}
 	}
+	s.byUser = guarded.Tokens == nil && !guarded.ClientCA && !strings.HasPrefix(o.Listen, "unix:")
 	s.http = access.NewServer(access.New(guarded).Handler(s.server.Handler()))
 	if s.listener == nil {
 		if s.listener, err = access.Listen(o.Listen); err != nil {
@@ -218,6 +220,24 @@ func soundPolicies(file *policies.File) (list []task.Policy) {
 func grant(r *http.Request) (server.Grant, error) {
 	scope := access.Of(r.Context()).Scope
 	return server.Grant{Read: scope >= access.Read, Write: scope >= access.Write, Exec: scope >= access.Admin}, nil
+}
+
+// Announce says where the API is, and who may call it over loopback.
+func (s *Service) Announce() {
+	s.lines.Say("serves " + s.Address)
+	if !s.byUser {
+		return
+	}
+	if err := access.CheckLoopback(s.listener.Addr()); err != nil {
+		s.lines.Warn(fmt.Errorf("nobody may call without a token: %w"+
+			"\nhint: give --token-file FILE, or --listen unix:PATH", err))
+		return
+	}
+	who := "root"
+	if uid := os.Geteuid(); uid != 0 {
+		who = fmt.Sprintf("the user %d and root", uid)
+	}
+	s.lines.Say("takes calls without a token from " + who + " alone")
 }
 
 // Run serves until a signal asks it to stop: it takes no more calls, and the worker finishes what it has in hand.

@@ -8,9 +8,7 @@ package access
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -128,14 +126,14 @@ func (a *Access) identify(r *http.Request) (Identity, error) {
 	if values := r.Header.Values("Authorization"); len(values) > 0 {
 		return a.byToken(values)
 	}
-	peer, unix := peerOf(r.Context())
+	peer := peerOf(r.Context())
 	switch {
-	case unix:
+	case peer.unix:
 		return peer.identity()
 	case a.ClientCA && r.TLS != nil && len(r.TLS.VerifiedChains) > 0:
 		return Identity{Name: certificateName(r.TLS.PeerCertificates[0]), Scope: Write}, nil
-	case a.Tokens == nil && !a.ClientCA && isLoopback(r.RemoteAddr):
-		return Identity{Name: "local", Scope: Write}, nil
+	case a.Tokens == nil && !a.ClientCA && peer.uid != nil:
+		return peer.identity()
 	}
 	if identity, found := a.sessions.find(r, a.Tokens); found {
 		return identity, nil
@@ -160,13 +158,4 @@ func (a *Access) byToken(values []string) (Identity, error) {
 		return Identity{}, problem.Unauthorized("the token is not valid")
 	}
 	return identity, nil
-}
-
-func isLoopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip, err := netip.ParseAddr(host)
-	return err == nil && ip.Unmap().IsLoopback()
 }

@@ -46,7 +46,7 @@ func TestTokensOverHTTP(t *testing.T) {
 	}
 }
 
-// Without tokens whoever is on this machine may write, but not run commands.
+// Without tokens our own user may write, but not run commands.
 func TestLoopbackWithoutTokens(t *testing.T) {
 	server := serve(t, Config{})
 	status, body := ask(t, server.Client(), http.MethodGet, server.URL, "")

@@ -52,12 +52,12 @@ func CheckListen(address string, hasTokens, hasClientCA, hasTLS, insecure bool) 
 	return nil
 }
 
-// CheckExec refuses --allow-exec where everybody on the machine could run commands as us.
+// CheckExec refuses --allow-exec where nobody could use it: over loopback, commands need a token.
 func CheckExec(address string, hasTokens bool) error {
 	if _, unix := cutUnix(address); unix || hasTokens {
 		return nil
 	}
-	return fmt.Errorf("--allow-exec with --listen %s: every user of this machine could run commands as you"+
+	return fmt.Errorf("--allow-exec with --listen %s: commands need a token of scope admin there"+
 		"\nhint: give --token-file FILE, or listen on unix:PATH", address)
 }
 

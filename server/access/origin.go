@@ -15,7 +15,7 @@ import (
 // checkHost refuses a name under which we are not known. The page of a domain whose name server points it at this
 // address (DNS rebinding) counts as our own page to a browser, but it cannot send another Host than that domain.
 func (a *Access) checkHost(r *http.Request) error {
-	if _, unix := peerOf(r.Context()); unix {
+	if peerOf(r.Context()).unix {
 		return nil // no browser speaks to a unix socket, and clients make up a Host
 	}
 	host := canonicalHost(r.Host)

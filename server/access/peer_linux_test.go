@@ -24,33 +24,29 @@ func TestPeerOfAnotherUser(t *testing.T) {
 	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/"; dir = filepath.Dir(dir) {
 		testkit.Must(t, os.Chmod(dir, 0o755))
 	}
-	client := over(func() (net.Conn, error) { return dialAs(65534, path) })
+	client := over(func() (net.Conn, error) {
+		return dialAs(nobody, func() (net.Conn, error) { return net.Dial("unix", path) })
+	})
 	status, body := ask(t, client, http.MethodGet, "http://localhost/", "")
 	if status != 403 || !strings.Contains(body, "the user 65534 may not use this socket") {
 		t.Errorf("got %d %q, want 403", status, body)
 	}
 }
 
+// nobody is another user than root.
+const nobody = 65534
+
 // dialAs connects as a user. The thread that has become that user ends with its goroutine.
-func dialAs(uid int, path string) (c net.Conn, err error) {
+func dialAs(uid int, dial func() (net.Conn, error)) (c net.Conn, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
-		fd, failed := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err = failed; err != nil {
-			return
-		}
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, ^uintptr(0), uintptr(uid), ^uintptr(0)); errno != 0 {
 			err = errno
 			return
 		}
-		if err = unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-			return
-		}
-		file := os.NewFile(uintptr(fd), path)
-		c, err = net.FileConn(file)
-		_ = file.Close()
+		c, err = dial()
 	}()
 	<-done
 	return c, err

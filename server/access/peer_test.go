@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,18 +49,44 @@ func TestPeer(t *testing.T) {
 func TestPeerIdentity(t *testing.T) {
 	tests := []struct {
 		name string
-		peer peer
+		uid  int
+		err  error
 		want bool
 	}{
-		{"we", peer{uid: os.Geteuid()}, true},
-		{"root", peer{uid: 0}, true},
-		{"another user", peer{uid: os.Geteuid() + 4711}, false},
-		{"unknown", peer{uid: os.Geteuid(), err: errors.New("no such option")}, false},
+		{"we", os.Geteuid(), nil, true},
+		{"root", 0, nil, true},
+		{"another user", os.Geteuid() + 4711, nil, false},
+		{"unknown", os.Geteuid(), errors.New("no such option"), false},
 	}
 	for _, tt := range tests {
-		got, err := tt.peer.identity()
-		if (err == nil) != tt.want || (got.Scope == Admin) != tt.want {
-			t.Errorf("%s: got %+v, %v, want it let in: %v", tt.name, got, err, tt.want)
+		for unix, scope := range map[bool]Scope{true: Admin, false: Write} {
+			got, err := peer{unix: unix, uid: func() (int, error) { return tt.uid, tt.err }}.identity()
+			if (err == nil) != tt.want || (got.Scope == scope) != tt.want {
+				t.Errorf("%s, unix %v: got %+v, %v, want it let in: %v", tt.name, unix, got, err, tt.want)
+			}
+			hint := "hint: a server with --token-file FILE takes tokens, and with --listen unix:PATH calls of its own user"
+			if err != nil && !unix && !strings.Contains(err.Error(), hint) {
+				t.Errorf("%s: got %v, want a hint of tokens and the unix socket", tt.name, err)
+			}
+		}
+	}
+}
+
+// A request with a token is not held up by the question who is at the other end.
+func TestTokensAskNoKernel(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	token := add(t, file, "ci", Write)
+	r := httptest.NewRequest(http.MethodGet, "http://localhost/", nil)
+	r = r.WithContext(context.WithValue(r.Context(), peerKey{}, peer{uid: func() (int, error) {
+		t.Error("got the kernel asked, want the token alone looked at")
+		return 0, nil
+	}}))
+	for header, want := range map[string]int{"Bearer " + token: 200, "Bearer rtk_00_x": 401} {
+		r.Header.Set("Authorization", header)
+		w := httptest.NewRecorder()
+		New(Config{Tokens: open(t, file)}).Handler(whoAmI).ServeHTTP(w, r)
+		if w.Code != want {
+			t.Errorf("%s: got %d, want %d", header[:10], w.Code, want)
 		}
 	}
 }
