@@ -49,7 +49,7 @@ func (s *Server) createTask(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Idempotent-Replayed", "true")
 		status = http.StatusOK
 	}
-	return replyTagged(w, r, status, wire.EncodeTask(added[0].Task, false))
+	return replyTagged(w, r, status, s.shown(r, added[0].Task, false))
 }
 
 // createTasks is POST /retry-tasks:batch.
@@ -90,7 +90,7 @@ func (s *Server) createTasks(w http.ResponseWriter, r *http.Request) error {
 	}{make([]wire.Task, len(added))}
 	status := http.StatusOK
 	for i, a := range added {
-		answer.Tasks[i] = wire.EncodeTask(a.Task, false)
+		answer.Tasks[i] = s.shown(r, a.Task, false)
 		if !a.Replayed {
 			status = http.StatusCreated
 		}
@@ -114,9 +114,8 @@ func (s *Server) taskHeader(r *http.Request) (h wire.Header, err error) {
 	if parents := r.Header["Traceparent"]; len(parents) == 1 && len(parents[0]) < 256 {
 		h.TraceParent = parents[0]
 	}
-	g, err := s.grant(r)
-	h.Exec = s.AllowExec && g.Exec
-	return h, err
+	h.Exec = s.mayRun(r)
+	return h, nil
 }
 
 // unquoted returns the key of a header that is written as a string of RFC 8941, as the IETF's draft asks, or as it is.

@@ -224,7 +224,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		Next  *string     `json:"next"`
 	}{Tasks: make([]wire.Task, len(page.Tasks))}
 	for i, t := range page.Tasks {
-		answer.Tasks[i] = wire.EncodeTask(t, full)
+		answer.Tasks[i] = s.shown(r, t, full)
 	}
 	if page.Next != 0 {
 		answer.Next = q.next(w, r, page.Next, list)

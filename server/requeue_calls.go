@@ -20,7 +20,7 @@ type shownRequeue struct {
 	Status        string  `json:"status"`
 	Matched       int     `json:"matched"`
 	Requeued      int     `json:"requeued"`
-	Skipped       int     `json:"skipped"` // alive again by then, or not to be read
+	Skipped       int     `json:"skipped"` // alive again by then, not to be read, or not the client's to run
 	RatePerSecond float64 `json:"ratePerSecond"`
 	CreatedAt     int64   `json:"createdAt"`
 }
@@ -38,6 +38,7 @@ func (s *Server) createRequeue(w http.ResponseWriter, r *http.Request) error {
 	operation := state.Operation{
 		ID: uuid.Must(uuid.NewV7()).String(), Filter: readFilter(o.Object("filter")), Status: requeueRunning,
 		RatePerSecond: o.Float("ratePerSecond", usualRate, 0.01, mostRate), CreatedAt: s.Now(),
+		Exec: s.mayRun(r),
 	}
 	dry := o.Bool("dryRun", false)
 	if err := o.Finish(); err != nil {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/task"
 )
 
 // The statuses of a requeue of many tasks.
@@ -156,6 +157,10 @@ func (q *requeues) run(ctx context.Context, o *state.Operation) error {
 		}
 		for _, t := range page.Tasks {
 			if t.FinishedAt.After(o.CreatedAt) {
+				continue
+			}
+			if t.Queue == task.QueueNone || runsCommand(t) && !(o.Exec && q.server.AllowExec) {
+				o.Skipped++
 				continue
 			}
 			if err := p.wait(ctx); err != nil {

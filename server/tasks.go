@@ -55,7 +55,7 @@ func (s *Server) getTask(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return replyTagged(w, r, http.StatusOK, wire.EncodeTask(t, full))
+	return replyTagged(w, r, http.StatusOK, s.shown(r, t, full))
 }
 
 // rescheduleTask is PATCH /retry-tasks/{taskId}.
@@ -69,7 +69,7 @@ func (s *Server) rescheduleTask(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Finish(); err != nil {
 		return err
 	}
-	t, err := s.find(r)
+	t, err := s.change(r)
 	if err != nil {
 		return err
 	}
@@ -84,12 +84,12 @@ func (s *Server) rescheduleTask(w http.ResponseWriter, r *http.Request) error {
 	if !waits {
 		return problem.Conflict("the task is %s, and only one that is %s has a next attempt", t.Status, task.Pending)
 	}
-	return replyTagged(w, r, http.StatusOK, wire.EncodeTask(t, false))
+	return replyTagged(w, r, http.StatusOK, s.shown(r, t, false))
 }
 
 // cancelTask is DELETE /retry-tasks/{taskId}.
 func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.find(r)
+	t, err := s.change(r)
 	if err != nil {
 		return err
 	}
@@ -116,12 +116,12 @@ func (s *Server) cancelTask(w http.ResponseWriter, r *http.Request) error {
 	if t, err = s.find(r); err != nil {
 		return err
 	}
-	return reply(w, http.StatusAccepted, wire.EncodeTask(t, false))
+	return reply(w, http.StatusAccepted, s.shown(r, t, false))
 }
 
 // requeueTask is POST /retry-tasks/{taskId}/requeue.
 func (s *Server) requeueTask(w http.ResponseWriter, r *http.Request) error {
-	t, err := s.find(r)
+	t, err := s.change(r)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func (s *Server) requeueTask(w http.ResponseWriter, r *http.Request) error {
 	if t, err = s.find(r); err != nil {
 		return err
 	}
-	return reply(w, http.StatusAccepted, wire.EncodeTask(t, false))
+	return reply(w, http.StatusAccepted, s.shown(r, t, false))
 }
 
 // listAttempts is GET /retry-tasks/{taskId}/attempts.
@@ -165,8 +165,13 @@ func (s *Server) listAttempts(w http.ResponseWriter, r *http.Request) error {
 		attempts = attempts[:limit]
 		answer.Next = q.next(w, r, int64(attempts[limit-1].Number), r.PathValue("taskId"))
 	}
+	hidden := !s.mayRun(r)
 	for _, a := range attempts {
-		answer.Attempts = append(answer.Attempts, wire.EncodeAttempt(t, a))
+		w := wire.EncodeAttempt(t, a)
+		if hidden {
+			hideOutput(t, &w)
+		}
+		answer.Attempts = append(answer.Attempts, w)
 	}
 	return reply(w, http.StatusOK, answer)
 }

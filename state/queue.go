@@ -293,6 +293,7 @@ type Operation struct {
 	ID            string // a later operation has a greater one
 	Filter        PageFilter
 	RatePerSecond float64
+	Exec          bool   // who made it may run commands: it requeues those, too
 	Status        string // OperationRunning, "done" or "cancelled"
 	Matched       int
 	Requeued      int

@@ -37,7 +37,7 @@ type ServeFlags struct {
 	TLSKey     string   `name:"tls-key" group:"API" placeholder:"FILE" help:"Its key."`
 	Insecure   bool     `group:"API" help:"Listen without TLS on an address that others reach: something in front of it has TLS."`
 	AllowHost  []string `group:"API" placeholder:"NAME" help:"Another name under which the API is reached."`
-	AllowExec  bool     `group:"API" help:"Let tokens of scope admin add commands."`
+	AllowExec  bool     `group:"API" help:"Let tokens of scope admin add, see and change commands."`
 	MaxPending Count    `default:"1000000" group:"API" placeholder:"N" help:"Refuse new tasks when so many are unfinished. Default 1000000; 0 = no limit."`
 	LimitFlags
 	NoWorker bool `group:"API" help:"Serve the API alone: other processes carry the tasks."`

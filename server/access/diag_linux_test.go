@@ -75,7 +75,8 @@ func dialMapped(port int) (net.Conn, error) {
 	}
 	file := os.NewFile(uintptr(fd), "mapped")
 	defer func() { _ = file.Close() }()
-	if err := unix.Connect(fd, &unix.SockaddrInet6{Port: port, Addr: netip.MustParseAddr("::ffff:127.0.0.1").As16()}); err != nil {
+	to := unix.SockaddrInet6{Port: port, Addr: netip.MustParseAddr("::ffff:127.0.0.1").As16()}
+	if err := unix.Connect(fd, &to); err != nil {
 		return nil, err
 	}
 	return net.FileConn(file)
