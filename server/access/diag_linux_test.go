@@ -51,10 +51,8 @@ func TestLoopbackIsForItsOwnUser(t *testing.T) {
 			if status != 200 || body != "local write 0 <nil>" {
 				t.Errorf("our own user: got %d %q, want scope write", status, body)
 			}
-			if os.Geteuid() != 0 {
-				t.Skip("only root can connect as another user")
-			}
-			other := over(func() (net.Conn, error) { return dialAs(nobody, dial) })
+			testkit.NeedsRoot(t)
+			other := over(func() (net.Conn, error) { return testkit.DialAsNobody(dial) })
 			status, body = ask(t, other, http.MethodGet, "http://localhost/", "")
 			if status != 401 || !strings.Contains(body, "the user 65534 is not that of the server") {
 				t.Errorf("another user: got %d %q, want 401", status, body)
@@ -85,16 +83,14 @@ func dialMapped(port int) (net.Conn, error) {
 // pair is a connection over loopback whose client is another user's, as the server has it.
 func pair(t *testing.T) (client, server *net.TCPConn) {
 	t.Helper()
-	if os.Geteuid() != 0 {
-		t.Skip("only root can connect as another user")
-	}
+	testkit.NeedsRoot(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	testkit.Must(t, err)
 	defer func() { _ = l.Close() }()
 	if err := CheckLoopback(l.Addr()); err != nil {
 		t.Skipf("this system does not tell who calls: %v", err)
 	}
-	c, err := dialAs(nobody, func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) })
+	c, err := testkit.DialAsNobody(func() (net.Conn, error) { return net.Dial("tcp", l.Addr().String()) })
 	testkit.Must(t, err)
 	s, err := l.Accept()
 	testkit.Must(t, err)
@@ -121,8 +117,8 @@ func TestAClientThatHasGoneIsNobody(t *testing.T) {
 	client, server := pair(t)
 	testkit.Must(t, client.CloseWrite())
 	_, _ = io.ReadAll(server)
-	if uid, err := uidOfClient(server); err != nil || uid != nobody {
-		t.Errorf("half closed: got uid %d, %v, want %d", uid, err, nobody)
+	if uid, err := uidOfClient(server); err != nil || uid != testkit.Nobody {
+		t.Errorf("half closed: got uid %d, %v, want %d", uid, err, testkit.Nobody)
 	}
 }
 
@@ -151,8 +147,8 @@ func TestAConnectionIsLookedUpOnce(t *testing.T) {
 	client, server := pair(t)
 	p := peerOf(ConnContext(t.Context(), server))
 	for range 2 {
-		if uid, err := p.uid(); err != nil || uid != nobody {
-			t.Errorf("got uid %d, %v, want %d", uid, err, nobody)
+		if uid, err := p.uid(); err != nil || uid != testkit.Nobody {
+			t.Errorf("got uid %d, %v, want %d", uid, err, testkit.Nobody)
 		}
 		_ = client.Close() // there is nothing to be found from now on
 	}
