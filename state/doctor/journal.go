@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	lockPatience = time.Second
-	longWAL      = 64 << 20    // bytes; SQLite empties it at about 4 MB unless somebody reads all the time
-	clockSlack   = time.Minute // a task may be made during the examination
-	tasksListed  = 3           // how many tasks a finding lists by their ids
+	lockPatience = 2 * time.Second // longer than a person waits without a line that says what is done
+	longWAL      = 64 << 20        // bytes; SQLite empties it at about 4 MB unless somebody reads all the time
+	clockSlack   = time.Minute     // a task may be made during the examination
+	tasksListed  = 3               // how many tasks a finding lists by their ids
 )
 
 // lock examines whether a write could begin. It takes no lock itself.
