@@ -54,6 +54,22 @@ func TestCreateTask(t *testing.T) {
 	}
 }
 
+// What follows a dead task has the same secrets as the task itself.
+func TestSecretsOfOnExhausted(t *testing.T) {
+	g := newRig(t)
+	id := g.create(`{"targetUrl": "https://example.org/", "onExhausted": {"targetUrl": "https://me:hunter2@example.org/x",
+		"headers": {"authorization": "Bearer hunter2", "Cookie": ["a=hunter2", "b=hunter2"], "X-A": "1"},
+		"bodyJson": {"n": 12345678901234567890}, "tags": ["a"]}}`)
+	for _, path := range []string{"/retry-tasks/" + id + "?view=full", "/retry-tasks?view=full"} {
+		a := g.ask("GET", path, "").wants(200)
+		want := `"onExhausted":{"targetUrl":"https://me:***@example.org/x","headers":{"Cookie":["***","***"],"X-A":"1",` +
+			`"authorization":"Bearer ***"},"bodyJson":{"n":12345678901234567890},"tags":["a"]}`
+		if !strings.Contains(a.body, want) || strings.Contains(a.body, "hunter2") {
+			t.Errorf("%s: got %s, want %s", a.asked, a.body, want)
+		}
+	}
+}
+
 func TestReplay(t *testing.T) {
 	g := newRig(t)
 	body := func(n string) string {

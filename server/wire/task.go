@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/base64"
 	"encoding/json"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/10f93571/retry/grpcexec"
@@ -76,7 +75,7 @@ func EncodeTask(t *task.Task, full bool) Task {
 		w.TargetURL, w.Method = &e.URL, &e.Method
 	}
 	if r := request.Of(t); r != nil {
-		w.TargetURL = new(text.MaskPattern(request.MaskURL(r.URL), t.Options.Mask))
+		w.TargetURL = new(shownURL(r.URL, t.Options.Mask))
 		if ref := blobOf(r); ref != "" {
 			w.BodyRef = new("sha256:" + ref)
 		}
@@ -94,10 +93,7 @@ func EncodeTask(t *task.Task, full bool) Task {
 func detailsOf(t *task.Task) *Details {
 	d := &Details{
 		Policy: EncodePolicy(&t.Policy, ViewNumbers), Headers: map[string][]string{}, Directory: t.Directory,
-		TimeoutMS: milliseconds(t.Policy.Timeout),
-	}
-	if t.Options.Exhausted != "" && json.Valid([]byte(t.Options.Exhausted)) {
-		d.OnExhausted = json.RawMessage(t.Options.Exhausted)
+		TimeoutMS: milliseconds(t.Policy.Timeout), OnExhausted: shownExhausted(t.Options.Exhausted, t.Options.Mask),
 	}
 	if t.Damage != nil {
 		d.Damage = t.Damage.Error()
@@ -116,11 +112,7 @@ func detailsOf(t *task.Task) *Details {
 	if d.Ambiguous = string(task.AmbiguousStop); t.Target.Safe() {
 		d.Ambiguous = string(task.AmbiguousRepeat)
 	}
-	for _, line := range request.ShownHeader(r, t.Options.Mask) {
-		name, value, _ := strings.Cut(line, ":")
-		name = strings.TrimSuffix(name, ";")
-		d.Headers[name] = append(d.Headers[name], strings.TrimSpace(value))
-	}
+	d.Headers = shownHeaders(r.Header, t.Options.Mask)
 	d.setBody(r, t.Options.Mask)
 	return d
 }
