@@ -98,6 +98,8 @@ type policyCache struct {
 	server *Server
 	mutex  sync.Mutex
 	known  map[string]cachedPolicy
+	names  []string // of all policies, for hints: a batch may ask for 1,000 that do not exist
+	until  time.Time
 }
 
 type cachedPolicy struct {
@@ -140,16 +142,26 @@ func (c *policyCache) find(name string) (*task.Policy, error) {
 func (c *policyCache) forget() {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	c.known = nil
+	c.known, c.names = nil, nil
+}
+
+// allNames returns the names of all policies.
+func (c *policyCache) allNames(ctx context.Context) []string {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if now := c.server.Now(); c.names == nil || !now.Before(c.until) {
+		c.names, c.until = nil, now.Add(fresh)
+		all, _ := c.server.allPolicies(ctx) // for a hint alone
+		for _, p := range all {
+			c.names = append(c.names, p.Name)
+		}
+	}
+	return c.names
 }
 
 // unknownPolicy names the policies that there are.
 func (s *Server) unknownPolicy(ctx context.Context, name string) error {
-	all, _ := s.allPolicies(ctx) // for the hint alone
-	var names []string
-	for _, p := range all {
-		names = append(names, p.Name)
-	}
+	names := s.named.allNames(ctx)
 	const most = 20
 	hint := "the policies are " + strings.Join(names[:min(len(names), most)], ", ")
 	if near := text.Nearest(name, names); near != "" {

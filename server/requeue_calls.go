@@ -79,7 +79,8 @@ func readFilter(o *problem.Object) state.PageFilter {
 	if o.Has("status") {
 		f.Statuses = nil
 	}
-	for _, name := range o.StringOrList("status") {
+	const most = 10 // more than there are
+	for _, name := range o.StringOrList("status", most) {
 		status, err := readStatus(name)
 		if err == nil && !isDead(status) {
 			err = fmt.Errorf("no dead letter is %s\nhint: write EXHAUSTED, FAILED or both", status)

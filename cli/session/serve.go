@@ -174,7 +174,7 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 			_, err = StopCancelled(ctx, s.queue.Journal, t)
 			return err
 		},
-		Metrics: s.monitor, Blobs: s.carrier.Blobs, Policies: func() []task.Policy { return soundPolicies(file) },
+		Metrics: s.monitor, Blobs: s.carrier.Blobs, Policies: sync.OnceValue(func() []task.Policy { return soundPolicies(file) }),
 	}
 	if s.worker != nil {
 		c.Ready = append(c.Ready, server.Part{Name: "worker", Check: func(context.Context) error {

@@ -19,9 +19,10 @@ func (o *Object) String(name, fallback string) string {
 	return fallback
 }
 
-// Strings returns a list of texts. Wrong elements are left out.
-func (o *Object) Strings(name string) (texts []string) {
-	for i, raw := range o.elements(name) {
+// Strings returns a list of at most so many texts. Wrong elements are left out. A longer list is one mistake, and is not
+// read.
+func (o *Object) Strings(name string, most int) (texts []string) {
+	for i, raw := range o.elements(name, most) {
 		if text, ok := o.text(o.Pointer(name)+"/"+strconv.Itoa(i), raw); ok {
 			texts = append(texts, text)
 		}
@@ -29,15 +30,15 @@ func (o *Object) Strings(name string) (texts []string) {
 	return texts
 }
 
-// StringOrList returns a list of texts, or one text as a list.
-func (o *Object) StringOrList(name string) []string {
+// StringOrList returns what Strings does, or one text as a list.
+func (o *Object) StringOrList(name string, most int) []string {
 	if raw := o.value(name); raw != nil && raw[0] != '[' {
 		if text, ok := o.text(o.Pointer(name), raw); ok {
 			return []string{text}
 		}
 		return nil
 	}
-	return o.Strings(name)
+	return o.Strings(name, most)
 }
 
 func (o *Object) text(pointer string, raw json.RawMessage) (string, bool) {
@@ -74,9 +75,9 @@ func (o *Object) Int(name string, fallback, least, most int64) int64 {
 	return fallback
 }
 
-// Ints returns a list of whole numbers from least to most. Wrong elements are left out.
-func (o *Object) Ints(name string, least, most int64) (numbers []int64) {
-	for i, raw := range o.elements(name) {
+// Ints returns a list of at most so many whole numbers, from least to most. Wrong elements are left out.
+func (o *Object) Ints(name string, count int, least, most int64) (numbers []int64) {
+	for i, raw := range o.elements(name, count) {
 		if n, ok := o.integer(o.Pointer(name)+"/"+strconv.Itoa(i), raw, least, most); ok {
 			numbers = append(numbers, n)
 		}

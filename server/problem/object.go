@@ -35,8 +35,8 @@ type Object struct {
 	pointer string
 	members []member
 	index   map[string]int // name to position in members, the first of that name
-	asked   []string
-	open    bool // every name is known
+	asked   []string       // by the names that the program knows, so few
+	open    bool           // every name is known
 }
 
 // report is what all objects of one body share.
@@ -45,6 +45,7 @@ type report struct {
 	unjudged error // why the body cannot be judged; nil where it can
 	more     int   // beyond maxMistakes
 	objects  []*Object
+	counts   map[string]int // see Within
 }
 
 func newObject(report *report, pointer string, raw json.RawMessage) *Object {
@@ -157,7 +158,7 @@ func (o *Object) Raw(name string) json.RawMessage {
 	if o == nil {
 		return nil
 	}
-	if !slices.Contains(o.asked, name) {
+	if !o.open && !slices.Contains(o.asked, name) { // of an open one, the client has chosen the names
 		o.asked = append(o.asked, name)
 	}
 	if i, found := o.index[name]; found {
@@ -178,12 +179,7 @@ func (o *Object) Object(name string) *Object {
 // Objects returns a list of at most so many objects. An element that is none is nil. A longer list is one mistake, and is
 // not read.
 func (o *Object) Objects(name string, most int) (objects []*Object) {
-	elements := o.elements(name)
-	if len(elements) > most {
-		o.Failf(name, "want at most %d elements, got %d", most, len(elements))
-		return nil
-	}
-	for i, raw := range elements {
+	for i, raw := range o.elements(name, most) {
 		at := o.Pointer(name) + "/" + strconv.Itoa(i)
 		if o.want(at, raw, "an object", '{') {
 			objects = append(objects, newObject(o.report, at, raw))
@@ -195,12 +191,27 @@ func (o *Object) Objects(name string, most int) (objects []*Object) {
 }
 
 // elements returns the values of a list, or nil.
-func (o *Object) elements(name string) []json.RawMessage {
+func (o *Object) elements(name string, most int) []json.RawMessage {
 	raw := o.value(name)
 	if raw == nil || !o.want(o.Pointer(name), raw, "a list", '[') {
 		return nil
 	}
-	return elementsOf(raw)
+	values, count := elementsOf(raw, most)
+	if count > most {
+		o.Failf(name, "want at most %d elements, got %d", most, count)
+		return nil
+	}
+	return values
+}
+
+// Within adds to the number that the whole body has of something, such as conditions, and reports whether there are at
+// most so many. What one task may have a few of, a batch has many of.
+func (o *Object) Within(what string, n, most int) bool {
+	if o.report.counts == nil {
+		o.report.counts = map[string]int{}
+	}
+	o.report.counts[what] += n
+	return o.report.counts[what] <= most
 }
 
 // want remembers a value that is not of the wanted kind, which its first byte tells.

@@ -48,9 +48,9 @@ func TestFields(t *testing.T) {
 	got := []any{
 		o.String("text", ""), o.Int("n", 0, 0, 1000), o.Int("big", 0, 0, math.MaxInt64), o.Float("f", 0, 0, 1),
 		o.Bool("yes", false), o.Milliseconds("ms", 0), o.Time("at", time.Time{}).UnixMilli(),
-		o.Time("rfc", time.Time{}), o.Time("soon", now), o.Ints("codes", 100, 599), o.Strings("words"),
-		o.StringOrList("words"), o.StringOrList("word"), string(o.Raw("raw")), string(o.Raw("null")), o.Has("null"),
-		len(o.Object("empty").Names()), len(o.Strings("none")), o.Int("escaped/name", 0, 0, 1),
+		o.Time("rfc", time.Time{}), o.Time("soon", now), o.Ints("codes", 100, 100, 599), o.Strings("words", 100),
+		o.StringOrList("words", 100), o.StringOrList("word", 100), string(o.Raw("raw")), string(o.Raw("null")), o.Has("null"),
+		len(o.Object("empty").Names()), len(o.Strings("none", 100)), o.Int("escaped/name", 0, 0, 1),
 	}
 	want := []any{
 		"aé😀", int64(1000), int64(9007199254740993), 0.5,
@@ -82,7 +82,7 @@ func TestFallbacks(t *testing.T) {
 	got := []any{
 		o.String("a", "x"), o.Int("b", 7, 0, 1), o.Float("c", 2.5, 0, 1), o.Bool("d", true),
 		o.Milliseconds("e", 90*time.Microsecond), o.Time("f", time.Time{}).IsZero(), o.Raw("g") == nil,
-		o.Strings("h") == nil, o.StringOrList("a") == nil, o.Objects("i", 100) == nil, o.Object("a") == nil,
+		o.Strings("h", 100) == nil, o.StringOrList("a", 100) == nil, o.Objects("i", 100) == nil, o.Object("a") == nil,
 		o.Object("j").Object("k").String("l", "y"), o.Object("j").Names() == nil, o.Object("j").Has("k"),
 	}
 	want := []any{"x", int64(7), 2.5, true, 90 * time.Microsecond, true, true, true, true, true, true, "y", true, false}
@@ -106,9 +106,9 @@ func TestEveryMistakeAtOnce(t *testing.T) {
 	o.Milliseconds("delayMs", 0)
 	headers := o.Object("headers")
 	for _, name := range headers.Names() {
-		headers.StringOrList(name)
+		headers.StringOrList(name, 100)
 	}
-	o.Strings("tags")
+	o.Strings("tags", 100)
 	policy := o.Object("policy")
 	policy.Int("maxAttempts", 5, 1, 1000)
 	for _, task := range o.Objects("tasks", 100) {
@@ -118,7 +118,7 @@ func TestEveryMistakeAtOnce(t *testing.T) {
 	o.Time("at", time.Now())
 	o.Bool("flag", false)
 	o.Float("f", 0, 0, 1)
-	o.Ints("codes", 0, 1)
+	o.Ints("codes", 100, 0, 1)
 	o.String("text", "")
 	o.Fail("method", errors.New("no such method\nhint: try POST"))
 	if !o.Failed() {
@@ -215,10 +215,23 @@ func TestManyMistakes(t *testing.T) {
 
 func TestFailAt(t *testing.T) {
 	o := parse(t, `{"tags": ["a"]}`)
-	o.Strings("tags")
+	o.Strings("tags", 100)
 	o.FailAt(o.Pointer("tags")+"/0", errors.New("too short"))
 	o.Failf("a/b", "no %s", "way")
 	if got, want := mistakes(t, o.Finish()), []string{"/tags/0: too short", "/a~1b: no way"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
+}
+
+// The names that a client has chosen are looked up by an index alone: no list of them is searched.
+func TestNamesAreNotSearched(t *testing.T) {
+	o := parse(t, `{"a": 1, "b": 2, "c": 3}`)
+	for _, name := range o.Names() {
+		o.Int(name, 0, 0, 9)
+		o.Has(name)
+	}
+	if len(o.asked) != 0 {
+		t.Errorf("got a list of %d names, want none", len(o.asked))
+	}
+	testkit.Must(t, o.Finish())
 }

@@ -160,9 +160,9 @@ func FuzzParse(f *testing.F) {
 // readEverything reads a field in every way: none may panic.
 func readEverything(o *Object, name string) {
 	o.String(name, "")
-	o.StringOrList(name)
+	o.StringOrList(name, 100)
 	o.Int(name, 0, 0, 9)
-	o.Ints(name, 0, 9)
+	o.Ints(name, 100, 0, 9)
 	o.Float(name, 0, 0, 1)
 	o.Bool(name, false)
 	o.Milliseconds(name, 0)

@@ -31,16 +31,18 @@ func membersOf(object json.RawMessage) (members []member) {
 	return members
 }
 
-// elementsOf returns the values of an array.
-func elementsOf(array json.RawMessage) (values []json.RawMessage) {
+// elementsOf returns how many values an array has, and the first of them.
+func elementsOf(array json.RawMessage, most int) (values []json.RawMessage, count int) {
 	for rest := skip(array[1:]); rest[0] != ']'; rest = skip(rest) {
 		end := valueEnd(rest)
-		values = append(values, rest[:end])
+		if count++; count <= most {
+			values = append(values, rest[:end])
+		}
 		if rest = skip(rest[end:]); rest[0] == ',' {
 			rest = rest[1:]
 		}
 	}
-	return values
+	return values, count
 }
 
 // valueEnd returns the length of the value at the start of data.

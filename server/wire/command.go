@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/10f93571/retry/internal/text"
@@ -10,15 +11,13 @@ import (
 
 // command reads a task that runs a command.
 func (d *Decoder) command(o *problem.Object, t *task.Task, h Header, sum *payload) {
-	t.Kind, t.Command = task.KindCommand, o.Strings("command")
+	t.Kind, t.Command = task.KindCommand, o.Strings("command", maxCommand)
 	t.Options.Stdin = task.StdinNull
 	t.Directory = o.String("directory", d.Directory)
 	sum.add("command", append(t.Command, t.Directory)...)
 	length := 0
 	for _, word := range t.Command {
-		if length += len(word); strings.ContainsRune(word, 0) {
-			o.Failf("command", "a word of it holds a NUL")
-		}
+		length += len(word)
 	}
 	switch {
 	case !h.Exec:
@@ -27,6 +26,8 @@ func (d *Decoder) command(o *problem.Object, t *task.Task, h Header, sum *payloa
 	case o.Raw("command")[0] != '[': // which is told already
 	case len(t.Command) == 0 || t.Command[0] == "":
 		o.Failf("command", "the command is empty")
+	case slices.ContainsFunc(t.Command, func(word string) bool { return strings.ContainsRune(word, 0) }):
+		o.Failf("command", "a word of it holds a NUL")
 	case length > maxCommand:
 		o.Failf("command", "the command has %d bytes, more than %d", length, maxCommand)
 	}

@@ -47,9 +47,15 @@ func ReadPolicy(o *problem.Object, mostAttempts int) task.Policy {
 	p.RetryOn = readRetryOn(o)
 	p.StopOn = readConditions(o, "stopOn")
 	p.SuccessOn = readConditions(o, "successOn")
-	for _, r := range o.Objects("rules", maxRules) {
-		if r != nil {
+	rules := o.Objects("rules", maxRules)
+	within := withinBody(o, "rules", len(rules))
+	for _, r := range rules {
+		switch {
+		case r == nil:
+		case within:
 			p.Rules = append(p.Rules, readRule(r))
+		default:
+			r.Names() // so that none of them is unknown
 		}
 	}
 	return p
@@ -101,7 +107,7 @@ func isText(o *problem.Object, name string) bool {
 func readBackoff(o *problem.Object, fallback backoff.Spec) backoff.Spec {
 	numbers := readCurve(o)
 	jitterType := readChoice(o, "jitterType", JitterTypes())
-	spec, jitter := o.String("backoff", ""), o.String("jitter", "")
+	spec, jitter := readSpec(o, "backoff"), readSpec(o, "jitter")
 	if jitterType != "" && jitter != "" && !strings.EqualFold(jitterType, jitter) {
 		o.Failf("jitter", "jitter %q and jitterType %q say different things\nhint: give one of them",
 			text.Shorten(jitter, 40), jitterType)
@@ -160,7 +166,7 @@ func readRetryOn(o *problem.Object) []task.Condition {
 		return conditions
 	}
 	statuses := []int{}
-	for _, status := range o.Ints("retryableStatusCodes", 1, 599) {
+	for _, status := range o.Ints("retryableStatusCodes", maxStatuses, 1, 599) {
 		if status > maxGRPC && status < http.StatusContinue {
 			o.Failf("retryableStatusCodes", "no protocol has a status %d\nhint: HTTP has 100 to 599, gRPC 1 to %d",
 				status, maxGRPC)
@@ -181,16 +187,43 @@ func readRetryOn(o *problem.Object) []task.Condition {
 	return parsed
 }
 
+// maxStatuses is more than there are.
+const maxStatuses = 1000
+
 // maxGRPC is the largest status of gRPC.
 const maxGRPC = 16
 
-// maxConditions bounds how many conditions one list of a policy has: each is asked after each attempt.
-const maxConditions = 100
+// maxConditions bounds how many conditions one list of a policy has: each is asked after each attempt. maxCompiled bounds
+// the conditions of all tasks of a batch, rules included: to compile one takes up to 0.1 ms.
+const (
+	maxConditions = 100
+	maxCompiled   = 10_000
+)
+
+// withinBody refuses more conditions, or rules, than all policies of a body may have together.
+func withinBody(o *problem.Object, name string, n int) bool {
+	within := n == 0 || o.Within("conditions", n, maxCompiled)
+	if !within {
+		o.Failf(name, "the body has more than %d conditions together\nhint: name a policy that the tasks share", maxCompiled)
+	}
+	return within
+}
+
+// maxSpec bounds the text of a curve or a jitter: a list of 1,000 delays is shorter.
+const maxSpec = 16 << 10
+
+func readSpec(o *problem.Object, name string) string {
+	spec := o.String(name, "")
+	if len(spec) > maxSpec {
+		o.Failf(name, "it has %d bytes, more than %d", len(spec), maxSpec)
+		return ""
+	}
+	return spec
+}
 
 func readConditions(o *problem.Object, name string) (conditions []task.Condition) {
-	given := o.StringOrList(name)
-	if len(given) > maxConditions {
-		o.Failf(name, "want at most %d conditions, got %d", maxConditions, len(given))
+	given := o.StringOrList(name, maxConditions)
+	if !withinBody(o, name, len(given)) {
 		return nil
 	}
 	for i, condition := range given {
@@ -217,8 +250,8 @@ func readRule(o *problem.Object) task.Rule {
 			o.Fail("when", err)
 		}
 	}
-	if spec := o.String("backoff", ""); spec != "" {
-		if rule.Backoff, err = backoff.Parse(spec, o.String("jitter", "")); err != nil {
+	if spec := readSpec(o, "backoff"); spec != "" {
+		if rule.Backoff, err = backoff.Parse(spec, readSpec(o, "jitter")); err != nil {
 			o.Fail("backoff", err)
 		}
 	}

@@ -3,6 +3,7 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"math"
 	"strings"
 
 	"github.com/10f93571/retry/httpexec/request"
@@ -58,7 +59,7 @@ func shownField(o *problem.Object, name, mask string) json.RawMessage {
 		}
 		return encoded(shown)
 	case name == "command":
-		return encoded(text.MaskCommand(o.Strings(name), mask))
+		return encoded(text.MaskCommand(o.Strings(name, math.MaxInt), mask))
 	case raw[0] == '"':
 		return encoded(text.MaskPattern(o.String(name, ""), mask))
 	}
@@ -72,7 +73,7 @@ func shownField(o *problem.Object, name, mask string) json.RawMessage {
 // shownValues returns the values of a header as they were sent: a text or a list.
 func shownValues(given *problem.Object, header, mask string) any {
 	var lines []string
-	for _, value := range given.StringOrList(header) {
+	for _, value := range given.StringOrList(header, math.MaxInt) {
 		lines = append(lines, header+": "+value)
 	}
 	values := shownHeaders(lines, mask)[header]

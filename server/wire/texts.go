@@ -29,11 +29,7 @@ func checkText(value string, most int) error {
 }
 
 func readTags(o *problem.Object) []string {
-	tags := o.Strings("tags")
-	if len(tags) > maxTags {
-		o.Failf("tags", "want at most %d tags, got %d", maxTags, len(tags))
-		return nil
-	}
+	tags := o.Strings("tags", maxTags)
 	for i, tag := range tags {
 		err := checkText(tag, maxTag)
 		if tag == "" {

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -90,11 +89,12 @@ func (q *Queue) Replace(ctx context.Context, t, earlier *task.Task) (cancelled b
 // new one with --once it returns ErrSucceeded and ErrMayBeDone as Claim does. It comes before anything is written: that
 // is an answer, which leaves the transaction of others as it is.
 func (j *Journal) namesFree(c *conn.Conn, fresh []*task.Task) error {
-	for i, t := range fresh {
-		same := func(other *task.Task) bool { return t.Name != "" && other.Name == t.Name }
-		if slices.ContainsFunc(fresh[:i], same) {
+	given := map[string]bool{}
+	for _, t := range fresh {
+		if t.Name != "" && given[t.Name] {
 			return state.ErrNamed
 		}
+		given[t.Name] = true
 		if err := cmp.Or(nameFree(c, t.Name, 0), notDone(c, t), j.notSent(c, t)); err != nil {
 			return err
 		}
