@@ -24,6 +24,9 @@ const (
 // heartbeat is how often a stream has at least a comment, so that both sides notice when the other one is gone.
 const heartbeat = 15 * time.Second
 
+// revoked is how often a stream without events looks whether its client may still read. One with events looks each time.
+const revoked = time.Second
+
 // event is a step of a task.
 type event struct {
 	TaskID  string      `json:"taskId"`
@@ -147,6 +150,8 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 	}
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	look := time.NewTicker(revoked)
+	defer look.Stop()
 	text := fmt.Appendf(nil, "retry: 2000\nid: %s-%d\n\n", e.begun, from)
 	if from < 0 {
 		text = []byte("retry: 2000\n\n")
@@ -161,6 +166,9 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 			text = fmt.Appendf(text, "id: %s-%d\nevent: task\ndata: %s\n\n", e.begun, from+int64(i)+1, data)
 		}
 		from = next
+		if s.MayRead != nil && !s.MayRead(r) {
+			return nil
+		}
 		if len(text) > 0 {
 			if _, err := w.Write(text); err != nil {
 				return nil
@@ -175,6 +183,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		select {
 		case <-more:
+		case <-look.C:
 		case <-beat.C:
 			text = append(text, ": alive\n\n"...)
 		case <-r.Context().Done():

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -90,6 +91,26 @@ func TestEvents(t *testing.T) {
 	waiting := g.stream(t, "")
 	g.server.stop()
 	for waiting.lines.Scan() { // ends with the server
+	}
+}
+
+// A stream ends with the right of its client, also where nothing happens.
+func TestRevokedStream(t *testing.T) {
+	var revoked atomic.Bool
+	g := newRig(t, func(c *Config) { c.MayRead = func(*http.Request) bool { return !revoked.Load() } })
+	quiet, live := g.stream(t, ""), g.stream(t, "")
+	g.create(hook)
+	live.next()
+	quiet.next()
+	revoked.Store(true)
+	g.create(hook) // which none of them may see
+	for _, s := range []*stream{quiet, live} {
+		for s.lines.Scan() {
+			if strings.HasPrefix(s.lines.Text(), "data: ") {
+				t.Errorf("got %s, want nothing more", s.lines.Text())
+			}
+		}
+		testkit.Must(t, s.lines.Err())
 	}
 }
 

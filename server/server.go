@@ -28,6 +28,8 @@ type Config struct {
 	// Authorize says what a client may do, or refuses the request with a *problem.Problem; nil lets everybody do anything
 	// but run commands.
 	Authorize func(r *http.Request) (Grant, error)
+	// MayRead reports whether a client that gets events may still get them; nil lets it.
+	MayRead func(r *http.Request) bool
 	// CheckTarget refuses URLs that requests must not go to; the error names the rule. nil refuses none.
 	CheckTarget func(*url.URL) error
 	// Stop stops what runs of a task, as it was read before it was cancelled; nil leaves that to the workers.

@@ -162,7 +162,7 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 		Queue: s.queue, CheckTarget: func(u *url.URL) error { return s.carrier.Guard.CheckURL(u) },
 		// Without a worker beside it, others sign.
 		NoSecrets: !o.NoWorker && o.SigningSecretFile == "",
-		Authorize: grant, EnvAllow: o.EnvAllow, AllowExec: o.AllowExec, Directory: directory, Retention: s.kept,
+		Authorize: grant, MayRead: func(r *http.Request) bool { return access.Now(r).Scope >= access.Read }, EnvAllow: o.EnvAllow, AllowExec: o.AllowExec, Directory: directory, Retention: s.kept,
 		Lookup:  func(name string) (string, bool) { return flags.LookUp(p.Environ, name) },
 		Version: version.Get().Version, Warn: o.Lines.Warn, Limits: limits(o.ServeFlags),
 		Stop: func(ctx context.Context, t *task.Task) error {

@@ -68,9 +68,29 @@ func New(c Config) *Access {
 
 type identityKey struct{}
 
+// identified is what a request carries: who sent it, and who can tell that again.
+type identified struct {
+	Identity
+	by *Access
+}
+
 // Of returns who sent a request: the zero Identity, with scope None, where it is not known.
 func Of(ctx context.Context) Identity {
-	identity, _ := ctx.Value(identityKey{}).(Identity)
+	found, _ := ctx.Value(identityKey{}).(identified)
+	return found.Identity
+}
+
+// Now returns what Of would say had the request come just now: what is being answered for long may be that of a token
+// which has been removed meanwhile, or of a session that has ended.
+func Now(r *http.Request) Identity {
+	found, _ := r.Context().Value(identityKey{}).(identified)
+	if found.by == nil {
+		return Identity{}
+	}
+	identity, err := found.by.identify(r)
+	if err != nil {
+		return Identity{}
+	}
 	return identity
 }
 
@@ -98,7 +118,7 @@ func (a *Access) Handler(next http.Handler) http.Handler {
 			problem.Write(w, err)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, identity)))
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), identityKey{}, identified{identity, a})))
 	})
 }
 

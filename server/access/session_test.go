@@ -134,3 +134,37 @@ func TestSessionsAreBounded(t *testing.T) {
 			len(s.open), found(first), found(second), maxSessions)
 	}
 }
+
+// Who was let in is asked for again where an answer takes long: a token may have been removed, a session have ended.
+func TestNow(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	token := add(t, file, "ops", Write)
+	other := add(t, file, "other", Read)
+	a := New(Config{Tokens: open(t, file)})
+	entered := func(headers ...string) (asked *http.Request) {
+		do(a.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r })),
+			http.MethodGet, "http://localhost/", headers...)
+		return asked
+	}
+	login := do(page(a), http.MethodPost, "http://localhost/session", "Authorization: Bearer "+token)
+	cookie, _, _ := strings.Cut(login.Header.Get("Set-Cookie"), "; ")
+	requests := []*http.Request{
+		entered("Authorization: Bearer " + token), entered("Cookie: " + cookie), entered("Authorization: Bearer " + other),
+	}
+	check := func(when string, want ...Scope) {
+		t.Helper()
+		for i, r := range requests {
+			if got := Now(r).Scope; got != want[i] || Of(r.Context()).Scope == None {
+				t.Errorf("%s, request %d: got scope %v, want %v", when, i, got, want[i])
+			}
+		}
+	}
+	check("at first", Write, Write, Read)
+	do(page(a), http.MethodDelete, "http://localhost/session", "Authorization: Bearer "+token, "Cookie: "+cookie)
+	check("logged out", Write, None, Read)
+	testkit.Must(t, Remove(file, "ops"))
+	check("removed", None, None, Read)
+	if got := Now(httptest.NewRequest(http.MethodGet, "/", nil)); got != (Identity{}) {
+		t.Errorf("got %v of a request that was not checked, want nobody", got)
+	}
+}
