@@ -48,6 +48,7 @@ type Service struct {
 	LockWait     *Histogram // from asking for the store's lock until having it
 	Lateness     *Histogram // from when an attempt was due until it began
 	TaskAge      *Histogram // of tasks that end, since they were made
+	Unfollowed   *Counter   // dead tasks whose onExhausted was not made a task
 	SpansDropped *Counter   // spans that no collector got
 
 	attempts CounterVec
@@ -82,6 +83,7 @@ func NewService(b Build) *Service {
 		storeBounds())
 	s.store = s.NewHistogramVec("retry_store_seconds", "How long operations of the store took.",
 		storeBounds(), "operation")
+	s.Unfollowed = s.NewCounter("retry_unfollowed_total", "Dead tasks whose onExhausted could not be made a task.")
 	s.SpansDropped = s.NewCounter("retry_spans_dropped_total", "Spans that were not delivered to the collector.")
 	return s
 }

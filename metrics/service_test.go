@@ -94,6 +94,7 @@ func TestTheServiceHasItsMetrics(t *testing.T) {
 		{"retry_lock_wait_seconds", nil, 1},
 		{"retry_store_seconds", []string{"claim"}, 1},
 		{"retry_inflight", nil, 1},
+		{"retry_unfollowed_total", nil, 0},
 		{"retry_spans_dropped_total", nil, 0},
 		{"retry_build_info", []string{"v1.2.3", "0123abc", "go1.26"}, 1},
 	} {

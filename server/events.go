@@ -33,7 +33,15 @@ type event struct {
 	Status  task.Status `json:"status"`
 	Attempt int         `json:"attemptNumber"`
 	At      int64       `json:"at"`
+
+	name string
 }
+
+// The names of events.
+const (
+	taskEvent       = "task"       // a task has another status
+	unfollowedEvent = "unfollowed" // the onExhausted of a dead task could not be made a task
+)
 
 // events keeps the latest changes of the store. Each stream reads them at its own pace, so that a slow one holds nobody
 // up: one that is too far behind is told to look at everything again.
@@ -91,7 +99,11 @@ func (e *events) add(c state.Change) {
 		e.next++ // a gap: whoever has not read it is told to begin anew
 		e.first = e.next
 	} else {
-		e.ring[e.next%keptEvents] = event{c.ID, c.Status, c.Attempt, c.At.UnixMilli()}
+		name := taskEvent
+		if c.Unfollowed {
+			name = unfollowedEvent
+		}
+		e.ring[e.next%keptEvents] = event{c.ID, c.Status, c.Attempt, c.At.UnixMilli(), name}
 		e.next++
 		e.first = max(e.first, e.next-keptEvents)
 	}
@@ -163,7 +175,7 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		for i, one := range list {
 			data, _ := json.Marshal(one)
-			text = fmt.Appendf(text, "id: %s-%d\nevent: task\ndata: %s\n\n", e.begun, from+int64(i)+1, data)
+			text = fmt.Appendf(text, "id: %s-%d\nevent: %s\ndata: %s\n\n", e.begun, from+int64(i)+1, one.name, data)
 		}
 		from = next
 		if s.MayRead != nil && !s.MayRead(r) {

@@ -94,6 +94,20 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// What could not follow a dead task is an event of its own.
+func TestUnfollowedEvent(t *testing.T) {
+	g := newRig(t)
+	live := g.stream(t, "")
+	id := g.create(hook)
+	live.next()
+	dead, err := g.queue.Find(t.Context(), id)
+	testkit.Must(t, err)
+	g.queue.TellUnfollowed(dead)
+	if event, data, _ := live.next(); event != "unfollowed" || !strings.Contains(data, `"taskId":"`+id+`"`) {
+		t.Errorf("got %s %s, want that the task is unfollowed", event, data)
+	}
+}
+
 // A stream ends with the right of its client, also where nothing happens.
 func TestRevokedStream(t *testing.T) {
 	var revoked atomic.Bool

@@ -70,6 +70,25 @@ func TestSecretsOfOnExhausted(t *testing.T) {
 	}
 }
 
+// The key of what follows a dead task is nobody else's: that would not be sent.
+func TestReservedKey(t *testing.T) {
+	g := newRig(t)
+	id := g.create(hook)
+	body := `{"targetUrl": "https://example.org/", "partition": "acme", "idempotencyKey": "` + id + `:exhausted"}`
+	for _, a := range []answer{
+		g.ask("POST", "/retry-tasks", body),
+		g.ask("POST", "/retry-tasks", hook, "Idempotency-Key", id+":exhausted"),
+		g.ask("POST", "/retry-tasks", hook, "Idempotency-Key", `"`+strings.ToUpper(id)+`:exhausted"`),
+	} {
+		if got := a.wants(422).pointers(); len(got) != 1 || !strings.HasPrefix(got[0], "/idempotencyKey a key that ends so") {
+			t.Errorf("got %q, want the key refused", got)
+		}
+	}
+	for _, free := range []string{"order-1:exhausted", id, ":exhausted", id + ":exhausted2"} {
+		g.ask("POST", "/retry-tasks", hook, "Idempotency-Key", free).wants(201)
+	}
+}
+
 func TestReplay(t *testing.T) {
 	g := newRig(t)
 	body := func(n string) string {

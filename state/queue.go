@@ -48,6 +48,21 @@ func (e *KeyError) Error() string {
 	return fmt.Sprintf("the idempotency key is that of task %s, which is another request", e.ID)
 }
 
+// UnfollowedError says that the task which follows the end of another one was not made.
+type UnfollowedError struct {
+	ID  string // of the task that has ended
+	Err error
+}
+
+// Error implements error.
+func (e *UnfollowedError) Error() string {
+	return fmt.Sprintf("the onExhausted of task %s was not made a task: %v"+
+		"\nhint: GET /retry-tasks/%[1]s?view=full shows it", e.ID, e.Err)
+}
+
+// Unwrap is for package errors.
+func (e *UnfollowedError) Unwrap() error { return e.Err }
+
 // ErrLeaseLost says that other workers hold this one for dead, and have taken its tasks.
 var ErrLeaseLost = errors.New("the worker's lease has ended: other workers have its tasks")
 
@@ -67,8 +82,11 @@ type Carrier interface {
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
 	NoteStart(t *task.Task, process string)
 	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil is
-	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed.
+	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed. Where the key
+	// of what follows is another request's, the end is written all the same, and the error is an *UnfollowedError.
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
+	// TellUnfollowed has Changes say that the task which follows the end of another one was not made.
+	TellUnfollowed(t *task.Task)
 	// BeginHook tells other processes, until EndHook or the end of this one, that a hook runs after an attempt of a task.
 	// Called before Settle, it has them see that as soon as the next attempt is due. It returns false where another
 	// process has told so, which may be one that Settle refuses in a moment.
@@ -128,8 +146,10 @@ type Change struct {
 	At      time.Time // when it was written
 	Due     time.Time // of a task that waits for a worker; else zero
 	Lane              // of that task
-	Target  string    // a host whose TargetSettings have changed; the fields above are zero
-	Lost    bool      // changes were lost: look at everything again; the fields above are zero
+	// Unfollowed says that the task has ended before, and that its onExhausted was not made a task.
+	Unfollowed bool   `json:",omitempty"`
+	Target     string // a host whose TargetSettings have changed; the fields above are zero
+	Lost       bool   // changes were lost: look at everything again; the fields above are zero
 	// Precaution says of Lost that nothing is known to be lost: a worker looks now and then all the same.
 	Precaution bool
 }

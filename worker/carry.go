@@ -17,9 +17,13 @@ import (
 // settle writes an outcome. A store that cannot be written is asked again and again: what was done must not be done
 // once more.
 func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err error) {
-	follows, kept := w.followUp(t), false
+	follows, unfollowed := w.followUp(t)
+	kept := false
 	for pause := firstPause; ; pause = min(2*pause, lastPause) {
 		err = w.Queue.Settle(ctx, t, a, follows)
+		if e, written := errors.AsType[*state.UnfollowedError](err); written {
+			unfollowed, err = e, nil
+		}
 		if err == nil || errors.Is(err, task.ErrNotOwner) {
 			break
 		}
@@ -37,6 +41,10 @@ func (w *Worker) settle(ctx context.Context, t *task.Task, a task.Attempt) (err 
 	if err == nil {
 		if t.Status.Finished() && t.Status != task.Succeeded {
 			w.failed.Add(1)
+		}
+		if unfollowed != nil {
+			w.warn(unfollowed)
+			w.Queue.TellUnfollowed(t)
 		}
 		w.observe(func(o Observer) { o.Ended(t, a) })
 	}
@@ -84,16 +92,15 @@ func (w *Worker) sleep(ctx context.Context, pause time.Duration) bool {
 }
 
 // followUp makes what follows a task that is dead; nil for most.
-func (w *Worker) followUp(t *task.Task) *task.Task {
+func (w *Worker) followUp(t *task.Task) (*task.Task, *state.UnfollowedError) {
 	if t.Options.Exhausted == "" || t.Status != task.Exhausted && t.Status != task.Failed || w.FollowUp == nil {
-		return nil
+		return nil, nil
 	}
 	follows, err := w.FollowUp(t)
 	if err != nil {
-		w.warn(fmt.Errorf("add what follows task %s: %w", t.ID, err))
-		return nil
+		return nil, &state.UnfollowedError{ID: t.ID, Err: err}
 	}
-	return follows
+	return follows, nil
 }
 
 // carried is an attempt that runs.

@@ -32,6 +32,8 @@ type memory struct {
 	settled []task.Attempt
 	full    error // with which KeepEnd fails
 	kept    []task.Status
+	taken   error         // what Settle says of what follows
+	alone   []int64       // the tasks that TellUnfollowed was called for
 	took    time.Duration // a claim
 	writes  time.Duration // how long the outcome of an attempt is written
 }
@@ -151,8 +153,10 @@ func (m *memory) Settle(_ context.Context, t *task.Task, a task.Attempt, _ *task
 	if t.Status == task.Pending {
 		m.wait(stored, true)
 	}
-	return nil
+	return m.taken
 }
+
+func (m *memory) TellUnfollowed(t *task.Task) { m.set(func() { m.alone = append(m.alone, t.Number) }) }
 
 func (m *memory) KeepEnd(t *task.Task) (err error) {
 	m.set(func() {

@@ -485,6 +485,50 @@ func TestEndsAreKeptWhereTheStoreFails(t *testing.T) {
 	}
 }
 
+// What follows a dead task, and cannot be made, is told once, and the task has ended.
+func TestUnfollowed(t *testing.T) {
+	refused := task.Outcome{Exit: 1, Reply: &task.Reply{Status: 400, Default: task.Eligibility{Class: task.ClassFatal}}}
+	unread := errors.New("the variable KEY may not be named")
+	taken := &state.UnfollowedError{ID: "a", Err: &state.KeyError{ID: "another"}}
+	for _, test := range []struct {
+		name    string
+		outcome task.Outcome
+		follow  error
+		taken   error
+		want    string
+	}{
+		{name: "made", outcome: refused},
+		{name: "not dead", outcome: ok, follow: unread},
+		{name: "not to be read", outcome: refused, follow: unread, want: unread.Error()},
+		{name: "its key is taken", outcome: refused, taken: taken, want: "the idempotency key is that of task another"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory(t)
+				m.taken = test.taken
+				tk := hosts(1, "host")[0]
+				tk.Options.Exhausted = "{}"
+				m.add(false, tk)
+				var b begun
+				follow := func(*task.Task) (*task.Task, error) { return queued("next"), test.follow }
+				_, stop := m.run(Config{Observer: &b, FollowUp: follow}, sleeper(time.Second, test.outcome))
+				time.Sleep(time.Minute)
+				stop()
+				told := len(b.warnings) == 1 && len(m.alone) == 1 && m.alone[0] == tk.Number
+				if want := test.want != ""; told != want || !want && len(b.warnings)+len(m.alone) != 0 {
+					t.Fatalf("got warnings %v, told of %v, want %q", b.warnings, m.alone, test.want)
+				}
+				if told && !strings.Contains(b.warnings[0].Error(), test.want) {
+					t.Errorf("got %v, want %q", b.warnings[0], test.want)
+				}
+				if !tk.Status.Finished() {
+					t.Errorf("got %s, want its end", tk.Status)
+				}
+			})
+		})
+	}
+}
+
 // A worker whose lease was lost stops its requests, and leaves its commands alone.
 func TestLeaseLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"runtime"
 	"time"
@@ -94,7 +95,11 @@ func (m *monitor) Ended(t *task.Task, a task.Attempt) {
 }
 
 // Warn implements worker.Observer.
-func (*monitor) Warn(error) {}
+func (m *monitor) Warn(err error) {
+	if _, unfollowed := errors.AsType[*state.UnfollowedError](err); unfollowed {
+		m.metrics.Unfollowed.Inc()
+	}
+}
 
 // outcomeOf says what became of an attempt, as a label.
 func outcomeOf(d task.Decision) metrics.Outcome {

@@ -317,7 +317,12 @@ func (o Tell) Ended(t *task.Task, a task.Attempt) {
 }
 
 // Warn implements worker.Observer.
-func (o Tell) Warn(err error) { o.Lines.Warn(err) }
+func (o Tell) Warn(err error) {
+	if o.Also != nil {
+		o.Also.Warn(err)
+	}
+	o.Lines.Warn(err)
+}
 
 // The garbage collector runs when the memory has grown by four times what is in use, as the memory in use is small; but
 // a worker stays below 64 MiB as long as it can. A thousand slots or ten thousand clients need more: the collector

@@ -109,7 +109,7 @@ func (d *Decoder) Exhausted(t *task.Task) (*task.Task, error) {
 	if err := o.Finish(); err != nil {
 		return nil, fmt.Errorf("read onExhausted of task %s: %w", t.ID, err)
 	}
-	next.IdempotencyKey, next.Parent = t.ID+":exhausted", t.ID
+	next.IdempotencyKey, next.Parent = t.ID+exhaustedKey, t.ID
 	next.Partition = cmp.Or(next.Partition, t.Partition)
 	next.Payload = "exhausted"
 	return next, nil
@@ -272,10 +272,18 @@ func (d *Decoder) key(o *problem.Object, t *task.Task, h Header) {
 			o.Failf("idempotencyKey", "it is empty\nhint: leave it out, and a key is made up")
 		}
 	}
-	if err := CheckKey(t.IdempotencyKey, d.limits().Key); err != nil {
+	err := CheckKey(t.IdempotencyKey, d.limits().Key)
+	if id, ends := strings.CutSuffix(t.IdempotencyKey, exhaustedKey); ends && uuid.Validate(id) == nil {
+		err = errors.New("a key that ends so is that of the request which follows a dead task\nhint: give another one")
+	}
+	if err != nil {
 		o.Fail("idempotencyKey", err)
 	}
 }
+
+// exhaustedKey, after the id of a task, is the key of what follows its end. Nobody else can have it, or that would not
+// be sent.
+const exhaustedKey = ":exhausted"
 
 // CheckKey returns an error for an idempotency key that cannot be sent as a header.
 func CheckKey(key string, most int) error {

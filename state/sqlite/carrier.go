@@ -263,7 +263,9 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 	now := time.Now()
 	end := t.Status.Finished()
 	w := &queuedWrite{end: end, durable: q.reliedOn(t)}
+	var unfollowed error
 	w.do = func(c *conn.Conn) ([]state.Change, error) {
+		unfollowed = nil
 		s := transition{
 			event: string(a.Decision.Verdict), from: task.InFlight, fromCount: a.Number, to: t.Status, count: a.Number,
 			reason: t.Reason, finishedAt: t.FinishedAt, nextAttemptAt: t.NextAttemptAt, held: t.Nonce, queued: true,
@@ -291,7 +293,9 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 			switch {
 			case err != nil && !isAnswer(err):
 				return nil, err
-			case err == nil && !added[0].Replayed:
+			case err != nil:
+				unfollowed = &state.UnfollowedError{ID: t.ID, Err: err}
+			case !added[0].Replayed:
 				if err := q.insert(c, follows); err != nil {
 					return nil, err
 				}
@@ -307,7 +311,17 @@ func (q *Queue) Settle(ctx context.Context, t *task.Task, a task.Attempt, follow
 	case err == nil && end && t.KeepsInput():
 		q.DropInput(t)
 	}
+	if err == nil {
+		err = unfollowed
+	}
 	return err
+}
+
+// TellUnfollowed implements state.Queue.
+func (q *Queue) TellUnfollowed(t *task.Task) {
+	change := changeOf(t, time.Now())
+	change.Unfollowed = true
+	q.peers.Tell([]state.Change{change})
 }
 
 // settledBefore returns nil where the same end is in the journal already, and else the refusal. To an attempt that was

@@ -256,7 +256,10 @@ func (s queueSuite) settleAddsWhatFollowsOnce(t *testing.T) {
 		t.Errorf("got %d tasks that follow, %s; want 1, %s", n, again.Status, task.Exhausted)
 	}
 	other := p.inFlight(NewRequest("example.org"))
-	Must(t, p.settle(other, Exit(1), Failed, Epoch, keyed("", tk.ID+":exhausted", "another")))
+	err := p.settle(other, Exit(1), Failed, Epoch, keyed("", tk.ID+":exhausted", "another"))
+	if e, ok := errors.AsType[*state.UnfollowedError](err); !ok || e.ID != other.ID {
+		t.Errorf("with a key of another payload: got %v, want an UnfollowedError of the task", err)
+	}
 	if found, _ := p.stored(other.ID); found.Status != task.Failed || count(follows.IdempotencyKey) != 1 {
 		t.Errorf("got %s with a key of another payload, want %s", found.Status, task.Failed)
 	}
