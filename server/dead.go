@@ -33,7 +33,7 @@ func (s *Server) listDead(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	groups, err := s.Queue.Groups(r.Context(), f, limit)
+	groups, err := s.reads.Groups(r.Context(), f, limit)
 	if err != nil {
 		return err
 	}

@@ -217,7 +217,7 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if q.err != nil {
 		return q.err
 	}
-	page, err := s.Queue.Page(r.Context(), f)
+	page, err := s.reads.Page(r.Context(), f)
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (s *Server) allPolicies(ctx context.Context) ([]knownPolicy, error) {
 			byName[name] = knownPolicy{state.StoredPolicy{Policy: p}, sourceBuiltIn}
 		}
 	}
-	stored, err := s.Queue.ListPolicies(ctx)
+	stored, err := s.reads.ListPolicies(ctx)
 	for _, p := range stored {
 		byName[p.Name] = knownPolicy{p, sourceStore}
 	}

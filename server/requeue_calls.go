@@ -44,7 +44,7 @@ func (s *Server) createRequeue(w http.ResponseWriter, r *http.Request) error {
 	if err := o.Finish(); err != nil {
 		return err
 	}
-	groups, err := s.Queue.Groups(r.Context(), operation.Filter, math.MaxInt32)
+	groups, err := s.reads.Groups(r.Context(), operation.Filter, math.MaxInt32)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Server) listRequeues(w http.ResponseWriter, r *http.Request) error {
 	if _, err := readQuery(r); err != nil {
 		return err
 	}
-	running, err := s.Queue.Operations(r.Context())
+	running, err := s.reads.Operations(r.Context())
 	if err != nil {
 		return err
 	}

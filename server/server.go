@@ -81,6 +81,7 @@ func (l Limits) withDefaults() Limits {
 type Server struct {
 	Config
 	mux      *http.ServeMux
+	reads    *reads
 	decoder  *wire.Decoder
 	named    *policyCache
 	pending  pending
@@ -120,7 +121,7 @@ func decoding(c Config) *Server {
 	if c.Warn == nil {
 		c.Warn = func(error) {}
 	}
-	s := &Server{Config: c}
+	s := &Server{Config: c, reads: newReads(c.Queue)}
 	s.named = &policyCache{server: s}
 	s.decoder = &wire.Decoder{
 		Limits: c.Limits.Limits, Policy: s.named.find, CheckTarget: c.CheckTarget, EnvAllow: c.EnvAllow,

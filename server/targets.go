@@ -23,7 +23,7 @@ func host(r *http.Request) (string, error) {
 
 // target returns the settings of a host; none is as good as zero values.
 func (s *Server) target(r *http.Request, host string) (state.TargetSettings, error) {
-	all, err := s.Queue.Targets(r.Context())
+	all, err := s.reads.Targets(r.Context())
 	for _, t := range all {
 		if t.Host == host {
 			return t, err
@@ -37,7 +37,7 @@ func (s *Server) listTargets(w http.ResponseWriter, r *http.Request) error {
 	if _, err := readQuery(r); err != nil {
 		return err
 	}
-	all, err := s.Queue.Targets(r.Context())
+	all, err := s.reads.Targets(r.Context())
 	if err != nil {
 		return err
 	}

@@ -15,10 +15,14 @@ import (
 	"github.com/10f93571/retry/task"
 )
 
-// find returns the task that a path names.
+// find returns the task that a path names. A call that changes the task does not wait for its turn to read: it looks
+// again after the change, and must not tell then that nothing was done.
 func (s *Server) find(r *http.Request) (*task.Task, error) {
-	id := r.PathValue("taskId")
-	t, err := s.Queue.Find(r.Context(), id)
+	id, look := r.PathValue("taskId"), s.Queue.Find
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		look = s.reads.Find
+	}
+	t, err := look(r.Context(), id)
 	if errors.Is(err, state.ErrNotFound) {
 		return nil, s.missing(id)
 	}
@@ -153,7 +157,7 @@ func (s *Server) listAttempts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	attempts, err := s.Queue.AttemptsAfter(r.Context(), t.Number, int(after), limit+1)
+	attempts, err := s.reads.AttemptsAfter(r.Context(), t.Number, int(after), limit+1)
 	if err != nil {
 		return err
 	}

@@ -50,7 +50,7 @@ type queuedWrite struct {
 }
 
 const (
-	queueReaders = 2
+	queueReaders = 3  // of which a server's lists take two
 	groupSize    = 64 // of the writes in a transaction
 
 	// groupTime is the least time between the begins of two transactions, unless a group is full: each costs as much as

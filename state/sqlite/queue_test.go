@@ -255,6 +255,32 @@ func TestOneEndOfABudget(t *testing.T) {
 	}
 }
 
+// What a worker asks for is read beside two lists, which is how many a server reads at a time.
+func TestAWorkerReadsBesideLists(t *testing.T) {
+	q := openQueue(t)
+	begun, end := make(chan struct{}), make(chan struct{})
+	var lists sync.WaitGroup
+	for range 2 {
+		lists.Go(func() {
+			err := q.reading(t.Context(), func(*conn.Conn) error {
+				begun <- struct{}{}
+				<-end
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		<-begun
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a test that waits in vain fails
+	defer cancel()
+	_, err := q.Waiting(ctx, state.Position{}, time.Now(), nil, 1)
+	close(end)
+	lists.Wait()
+	must(t, err)
+}
+
 // An attempt does not stay in flight for ever, not even where nothing is known of its worker.
 func TestAnAttemptOfALostWorker(t *testing.T) {
 	dir := t.TempDir()

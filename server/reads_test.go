@@ -1,0 +1,81 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/10f93571/retry/internal/testkit"
+	"github.com/10f93571/retry/state"
+	"github.com/10f93571/retry/state/sqlite"
+)
+
+// slowQueue reads a list until it is told to end.
+type slowQueue struct {
+	quietQueue
+	end         chan struct{}
+	under, most atomic.Int32
+}
+
+func (q *slowQueue) Page(context.Context, state.PageFilter) (state.Page, error) {
+	n := q.under.Add(1)
+	defer q.under.Add(-1)
+	q.most.Store(max(n, q.most.Load()))
+	<-q.end
+	return state.Page{}, nil
+}
+
+// Of many clients that read lists, a few are served at a time; the others wait for their turn, and not for ever. Those
+// that change something do not wait for them.
+func TestListsTakeTurns(t *testing.T) {
+	stored, err := sqlite.OpenQueue(t.Context(), t.TempDir())
+	testkit.Must(t, err)
+	defer func() { _ = stored.Close() }()
+	synctest.Test(t, func(t *testing.T) {
+		q := &slowQueue{quietQueue: quietQueue{stored}, end: make(chan struct{})}
+		s, err := New(Config{Queue: q})
+		testkit.Must(t, err)
+		ask := func(method, path string) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			s.Handler().ServeHTTP(w, httptest.NewRequest(method, path, nil))
+			return w
+		}
+		var group sync.WaitGroup
+		var served, refused atomic.Int32
+		flood := func() {
+			for range 100 {
+				group.Go(func() {
+					switch w := ask(http.MethodGet, "/retry-tasks"); {
+					case w.Code == http.StatusOK:
+						served.Add(1)
+					case w.Code == http.StatusServiceUnavailable && w.Header().Get("Retry-After") == "1":
+						refused.Add(1)
+					default:
+						t.Errorf("got %d %s", w.Code, w.Body)
+					}
+				})
+			}
+			synctest.Wait()
+		}
+		flood()
+		if w := ask(http.MethodDelete, "/retry-tasks/none"); w.Code != http.StatusNotFound {
+			t.Errorf("a change beside them: got %d %s, want 404", w.Code, w.Body)
+		}
+		time.Sleep(readPatience + time.Second)
+		if got := refused.Load(); got != 100-listReads || served.Load() != 0 {
+			t.Errorf("got %d refused, %d served, want all refused but %d", got, served.Load(), listReads)
+		}
+		flood()
+		close(q.end)
+		group.Wait()
+		if served.Load() != 100+listReads || q.most.Load() != listReads {
+			t.Errorf("got %d served, %d at a time, want %d, %d at a time", served.Load(), q.most.Load(), 100+listReads, listReads)
+		}
+		s.Close()
+	})
+}
