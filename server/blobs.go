@@ -39,7 +39,8 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return problem.TooLarge("the body has %d bytes, more than %d", r.ContentLength, s.Limits.Blob)
 	}
 	w = access.Patient(w, r)
-	size, isNew, err := s.Blobs.Put(r.Context(), hash, r.Body, s.Limits.Blob)
+	body := &sentBody{Reader: r.Body}
+	size, isNew, err := s.Blobs.Put(r.Context(), hash, body, s.Limits.Blob)
 	var mismatch *blobs.MismatchError
 	var tooLarge *blobs.TooLargeError
 	switch {
@@ -49,6 +50,8 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		return problem.TooLarge("%v", tooLarge)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return problem.TooSlow()
+	case body.broken:
+		return problem.BadRequest("the body broke off, or is not sent as its headers say")
 	case err != nil:
 		return err
 	}
@@ -62,6 +65,19 @@ func (s *Server) putBlob(w http.ResponseWriter, r *http.Request) error {
 		BodyRef string `json:"bodyRef"`
 		Size    int64  `json:"size"`
 	}{"sha256:" + hash, size})
+}
+
+// sentBody notes whether the body of a request could be read to its end: else that is the client's mistake, such as a
+// wrong length of a chunk, and the store is sound.
+type sentBody struct {
+	io.Reader
+	broken bool
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	b.broken = err != nil && !errors.Is(err, io.EOF)
+	return n, err
 }
 
 // getBlob is GET and HEAD /blobs/{sha256}. A browser must not take it for a page.

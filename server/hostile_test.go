@@ -1,7 +1,10 @@
 package server
 
 import (
+	"bufio"
+	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -67,6 +70,27 @@ func TestABlobThatStalls(t *testing.T) {
 			t.Errorf("got %d: %s, want %d", w.Code, w.Body, want)
 		}
 	}
+}
+
+// A body that breaks off or whose chunks are wrong is the client's mistake: the store is sound.
+func TestABrokenBlob(t *testing.T) {
+	store, err := blobs.New(t.TempDir() + "/blobs")
+	testkit.Must(t, err)
+	g := newRig(t, func(c *Config) { c.Blobs = store })
+	for _, chunks := range []string{"2\r\nab\r\nzz\r\n", "2\r\nabcd\r\n0\r\n\r\n", "fffffffffffffffff\r\n"} {
+		client, err := net.Dial("tcp", strings.TrimPrefix(g.url, "http://"))
+		testkit.Must(t, err)
+		_, err = fmt.Fprintf(client, "PUT /blobs/%s HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%s",
+			blobs.Hash([]byte("ab")), chunks)
+		testkit.Must(t, err)
+		reply, err := http.ReadResponse(bufio.NewReader(client), nil)
+		testkit.Must(t, err)
+		if reply.StatusCode != http.StatusBadRequest {
+			t.Errorf("%q: got %s, want 400", chunks, reply.Status)
+		}
+		_ = client.Close()
+	}
+	g.ask("GET", "/readyz", "").wants(200)
 }
 
 func TestBatchIsAllOrNothing(t *testing.T) {
