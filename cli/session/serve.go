@@ -184,13 +184,27 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 			return nil
 		}})
 	}
-	c.Ready = append(c.Ready, server.Part{Name: "disk", Check: func(context.Context) error {
+	c.Ready = append(c.Ready, server.Part{Name: "store", Check: s.writable}, server.Part{Name: "disk", Check: func(context.Context) error {
 		if !s.queue.HasRoom() {
 			return errors.New("the file system of the journal is nearly full")
 		}
 		return nil
 	}})
 	return c
+}
+
+// lockPatience is how long another process may hold the write lock of the journal. A write takes milliseconds.
+const lockPatience = 2 * time.Second
+
+// writable returns what keeps the journal from being written, without the names of its files: anybody may ask.
+func (s *Service) writable(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, lockPatience)
+	defer cancel()
+	err := s.queue.Writable(ctx)
+	if fault, ok := errors.AsType[*state.Fault](err); ok {
+		return fault.Kind
+	}
+	return err
 }
 
 func limits(f *flags.ServeFlags) server.Limits {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/10f93571/retry/state"
@@ -35,8 +36,9 @@ type Queue struct {
 	stopped chan struct{}     // closed by Close
 	group   sync.WaitGroup
 	peers   *wake.Peers
-	begun   time.Time // when writeAll began its latest transaction
-	latest  int       // how many writes that had
+	look    atomic.Pointer[look] // the latest of Writable
+	begun   time.Time            // when writeAll began its latest transaction
+	latest  int                  // how many writes that had
 }
 
 // queuedWrite is a part of a transaction.
@@ -126,6 +128,48 @@ func (q *Queue) pass(ctx context.Context, w *queuedWrite) error {
 	}
 	<-w.done // it may be under way already, and then must not be taken for one that was not done
 	return w.err
+}
+
+// look is a transaction that writes nothing.
+type look struct {
+	err   error
+	ended time.Time
+	done  chan struct{}
+}
+
+// lookAgain is how long the result of a look holds: anybody may ask, as often as he likes.
+const lookAgain = time.Second
+
+// Writable returns an error where the journal cannot be written, or ErrLocked where that is not known until ctx ends:
+// another process holds the write lock for long.
+func (q *Queue) Writable(ctx context.Context) error {
+	l := q.look.Load()
+	for l == nil || l.isOver() && time.Since(l.ended) > lookAgain {
+		next := &look{done: make(chan struct{})}
+		if q.look.CompareAndSwap(l, next) {
+			go func() {
+				defer close(next.done)
+				next.err = q.submit(context.Background(), false, func(*conn.Conn) ([]state.Change, error) { return nil, nil })
+				next.ended = time.Now()
+			}()
+		}
+		l = q.look.Load()
+	}
+	select {
+	case <-l.done:
+		return l.err
+	case <-ctx.Done():
+		return state.ErrLocked
+	}
+}
+
+func (l *look) isOver() bool {
+	select {
+	case <-l.done:
+		return true
+	default:
+		return false
+	}
 }
 
 // writeAll writes what is submitted until Close.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
+	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/state/storetest"
@@ -279,6 +280,44 @@ func TestAWorkerReadsBesideLists(t *testing.T) {
 	close(end)
 	lists.Wait()
 	must(t, err)
+}
+
+// A lock that another process holds for long is seen, without a write of one's own, and so is its end.
+func TestWritable(t *testing.T) {
+	q := openQueue(t)
+	must(t, q.Writable(t.Context()))
+	other, err := OpenWritable(t.Context(), q.Dir())
+	must(t, err)
+	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		ended <- other.write(context.Background(), func(*conn.Conn) error {
+			close(held)
+			<-end
+			return nil
+		})
+	}()
+	<-held
+	var transactions atomic.Int32
+	q.Observe = func(time.Duration, time.Duration) { transactions.Add(1) }
+	testkit.Eventually(t, "the lock is seen", func() bool { // the first look holds for a second
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		return errors.Is(q.Writable(ctx), state.ErrLocked)
+	})
+	for range 100 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		if err := q.Writable(ctx); !errors.Is(err, state.ErrLocked) {
+			t.Errorf("got %v, want %v", err, state.ErrLocked)
+		}
+		cancel()
+	}
+	close(end)
+	must(t, <-ended)
+	must(t, other.Close())
+	testkit.Eventually(t, "it is writable again", func() bool { return q.Writable(t.Context()) == nil })
+	if n := transactions.Load(); n > 5 {
+		t.Errorf("got %d transactions for a hundred who asked, want those of a look", n)
+	}
 }
 
 // An attempt does not stay in flight for ever, not even where nothing is known of its worker.

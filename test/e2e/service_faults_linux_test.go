@@ -244,6 +244,10 @@ func TestServiceWhileTheJournalIsLocked(t *testing.T) {
 	hold.Args[0], hold.Dir = "hold", held
 	testkit.Must(t, hold.Start())
 	testkit.Eventually(t, "the lock", func() bool { _, err := os.Stat(filepath.Join(held, "held")); return err == nil })
+	testkit.Eventually(t, "readiness tells of the lock, before a task was refused", func() bool {
+		status, answer := s.ready()
+		return status == http.StatusServiceUnavailable && strings.Contains(answer, "another process holds the lock")
+	})
 	s.answer()
 	if status, answer, after := s.post(); status != http.StatusServiceUnavailable || after == "" {
 		t.Errorf("got %d %s, Retry-After %q, want 503", status, answer, after)
