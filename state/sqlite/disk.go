@@ -54,6 +54,21 @@ func (j *Journal) keepReserve() {
 	}
 }
 
+// openOnFullDisk is OpenWritable, also where the disk has no room for the index of the WAL: the reserve makes some, first
+// but for what the end of a task needs. Else what was accepted would wait until somebody has made room.
+func openOnFullDisk(ctx context.Context, dir string) (*Journal, error) { // fault: disk-full
+	j, err := OpenWritable(ctx, dir)
+	reserve := filepath.Join(dir, reserveName)
+	if info, _ := stat(reserve); errors.Is(err, state.ErrFull) && info != nil && info.Size() > lastReserve &&
+		os.Truncate(reserve, lastReserve) == nil {
+		j, err = OpenWritable(ctx, dir)
+	}
+	if errors.Is(err, state.ErrFull) && os.Remove(reserve) == nil {
+		j, err = OpenWritable(ctx, dir)
+	}
+	return j, err
+}
+
 // writeEnd is write for the end of an attempt. If the attempt ends the task and the disk is full, it removes the
 // reserve and tries again. Between two attempts it does not: the next attempt would use up that room as well.
 func (j *Journal) writeEnd(ctx context.Context, t *task.Task, do func(*conn.Conn) error) error {

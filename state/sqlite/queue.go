@@ -63,7 +63,7 @@ const (
 
 // OpenQueue opens the journal in dir as a queue, and makes it where there is none.
 func OpenQueue(ctx context.Context, dir string) (*Queue, error) {
-	j, err := OpenWritable(ctx, dir)
+	j, err := openOnFullDisk(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

@@ -230,6 +230,22 @@ func TestServiceOnAFullDisk(t *testing.T) {
 	t.Logf("%d of what came on the full disk found room in the reserve", accepted)
 }
 
+// A server that starts on a full disk carries what was accepted before, in the room of the reserve.
+func TestServiceStartsOnAFullDisk(t *testing.T) {
+	s := newServiceTest(t)
+	root := s.mount("8m")
+	s.answer()
+	cmd := s.start("", "serve", "--no-worker")
+	s.posts(5)
+	testkit.Must(t, cmd.Process.Signal(syscall.SIGTERM))
+	testkit.Must(t, cmd.Wait())
+	s.fill(root)
+	s.start("", "serve")
+	s.await(5)
+	s.ended(5)
+	s.once(5)
+}
+
 // While another process holds the write lock, outcomes wait and POST answers 503; afterwards all goes on, and nothing was
 // sent twice.
 func TestServiceWhileTheJournalIsLocked(t *testing.T) {
