@@ -24,7 +24,8 @@ const (
 // heartbeat is how often a stream has at least a comment, so that both sides notice when the other one is gone.
 const heartbeat = 15 * time.Second
 
-// revoked is how often a stream without events looks whether its client may still read. One with events looks each time.
+// revoked is how often a stream without events looks whether its client may still read. One with events looks each
+// time.
 const revoked = time.Second
 
 // event is a step of a task.

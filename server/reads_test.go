@@ -73,8 +73,8 @@ func TestListsTakeTurns(t *testing.T) {
 		flood()
 		close(q.end)
 		group.Wait()
-		if served.Load() != 100+listReads || q.most.Load() != listReads {
-			t.Errorf("got %d served, %d at a time, want %d, %d at a time", served.Load(), q.most.Load(), 100+listReads, listReads)
+		if got, most := served.Load(), q.most.Load(); got != 100+listReads || most != listReads {
+			t.Errorf("got %d served, %d at a time, want %d, %d at a time", got, most, 100+listReads, listReads)
 		}
 		s.Close()
 	})

@@ -162,7 +162,8 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 		Queue: s.queue, CheckTarget: func(u *url.URL) error { return s.carrier.Guard.CheckURL(u) },
 		// Without a worker beside it, others sign.
 		NoSecrets: !o.NoWorker && o.SigningSecretFile == "",
-		Authorize: grant, MayRead: func(r *http.Request) bool { return access.Now(r).Scope >= access.Read }, EnvAllow: o.EnvAllow, AllowExec: o.AllowExec, Directory: directory, Retention: s.kept,
+		Authorize: grant, MayRead: func(r *http.Request) bool { return access.Now(r).Scope >= access.Read },
+		EnvAllow: o.EnvAllow, AllowExec: o.AllowExec, Directory: directory, Retention: s.kept,
 		Lookup:  func(name string) (string, bool) { return flags.LookUp(p.Environ, name) },
 		Version: version.Get().Version, Warn: o.Lines.Warn, Limits: limits(o.ServeFlags),
 		Stop: func(ctx context.Context, t *task.Task) error {
@@ -174,7 +175,8 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 			_, err = StopCancelled(ctx, s.queue.Journal, t)
 			return err
 		},
-		Metrics: s.monitor, Blobs: s.carrier.Blobs, Policies: sync.OnceValue(func() []task.Policy { return soundPolicies(file) }),
+		Metrics: s.monitor, Blobs: s.carrier.Blobs,
+		Policies: sync.OnceValue(func() []task.Policy { return soundPolicies(file) }),
 	}
 	if s.worker != nil {
 		c.Ready = append(c.Ready, server.Part{Name: "worker", Check: func(context.Context) error {
@@ -184,7 +186,8 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 			return nil
 		}})
 	}
-	c.Ready = append(c.Ready, server.Part{Name: "store", Check: s.writable}, server.Part{Name: "disk", Check: func(context.Context) error {
+	c.Ready = append(c.Ready, server.Part{Name: "store", Check: s.writable})
+	c.Ready = append(c.Ready, server.Part{Name: "disk", Check: func(context.Context) error {
 		if !s.queue.HasRoom() {
 			return errors.New("the file system of the journal is nearly full")
 		}

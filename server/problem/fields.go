@@ -19,8 +19,8 @@ func (o *Object) String(name, fallback string) string {
 	return fallback
 }
 
-// Strings returns a list of at most so many texts. Wrong elements are left out. A longer list is one mistake, and is not
-// read.
+// Strings returns a list of at most so many texts. Wrong elements are left out. A longer list is one mistake, and is
+// not read.
 func (o *Object) Strings(name string, most int) (texts []string) {
 	for i, raw := range o.elements(name, most) {
 		if text, ok := o.text(o.Pointer(name)+"/"+strconv.Itoa(i), raw); ok {

@@ -54,8 +54,8 @@ func (j *Journal) keepReserve() {
 	}
 }
 
-// openOnFullDisk is OpenWritable, also where the disk has no room for the index of the WAL: the reserve makes some, first
-// but for what the end of a task needs. Else what was accepted would wait until somebody has made room.
+// openOnFullDisk is OpenWritable, also where the disk has no room for the index of the WAL: the reserve makes some,
+// first without what the end of a task needs. Else what was accepted would wait until somebody has made room.
 func openOnFullDisk(ctx context.Context, dir string) (*Journal, error) { // fault: disk-full
 	j, err := OpenWritable(ctx, dir)
 	reserve := filepath.Join(dir, reserveName)

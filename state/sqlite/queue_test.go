@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/10f93571/retry/httpexec/request"
-	"github.com/10f93571/retry/internal/testkit"
 	"github.com/10f93571/retry/state"
 	"github.com/10f93571/retry/state/sqlite/conn"
 	"github.com/10f93571/retry/state/storetest"
@@ -253,70 +252,6 @@ func TestOneEndOfABudget(t *testing.T) {
 	must(t, q.Settle(t.Context(), &first, task.Attempt{Decision: d}, nil)) // it does not know whether it was written
 	if err := q.Settle(t.Context(), &second, task.Attempt{Decision: d}, nil); !errors.Is(err, task.ErrNotOwner) {
 		t.Errorf("got %v, want %v", err, task.ErrNotOwner)
-	}
-}
-
-// What a worker asks for is read beside two lists, which is how many a server reads at a time.
-func TestAWorkerReadsBesideLists(t *testing.T) {
-	q := openQueue(t)
-	begun, end := make(chan struct{}), make(chan struct{})
-	var lists sync.WaitGroup
-	for range 2 {
-		lists.Go(func() {
-			err := q.reading(t.Context(), func(*conn.Conn) error {
-				begun <- struct{}{}
-				<-end
-				return nil
-			})
-			if err != nil {
-				t.Error(err)
-			}
-		})
-		<-begun
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second) // a test that waits in vain fails
-	defer cancel()
-	_, err := q.Waiting(ctx, state.Position{}, time.Now(), nil, 1)
-	close(end)
-	lists.Wait()
-	must(t, err)
-}
-
-// A lock that another process holds for long is seen, without a write of one's own, and so is its end.
-func TestWritable(t *testing.T) {
-	q := openQueue(t)
-	must(t, q.Writable(t.Context()))
-	other, err := OpenWritable(t.Context(), q.Dir())
-	must(t, err)
-	held, end, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		ended <- other.write(context.Background(), func(*conn.Conn) error {
-			close(held)
-			<-end
-			return nil
-		})
-	}()
-	<-held
-	var transactions atomic.Int32
-	q.Observe = func(time.Duration, time.Duration) { transactions.Add(1) }
-	testkit.Eventually(t, "the lock is seen", func() bool { // the first look holds for a second
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-		defer cancel()
-		return errors.Is(q.Writable(ctx), state.ErrLocked)
-	})
-	for range 100 {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		if err := q.Writable(ctx); !errors.Is(err, state.ErrLocked) {
-			t.Errorf("got %v, want %v", err, state.ErrLocked)
-		}
-		cancel()
-	}
-	close(end)
-	must(t, <-ended)
-	must(t, other.Close())
-	testkit.Eventually(t, "it is writable again", func() bool { return q.Writable(t.Context()) == nil })
-	if n := transactions.Load(); n > 5 {
-		t.Errorf("got %d transactions for a hundred who asked, want those of a look", n)
 	}
 }
 
