@@ -92,7 +92,7 @@ func TestWhatIsNotSentDirectly(t *testing.T) {
 		len(packed), packed)))
 	e = deliver(t, s.url("http"), func(e *sender) { e.Network.Compressed = true })
 	o := execute(t, e)
-	if string(o.Reply.Body) != "ok" {
+	if o.Reply.Body != "ok" {
 		t.Errorf("got %+v and %q, want it unpacked", o, o.Reply.Body)
 	}
 	s.saw(1)
