@@ -86,7 +86,7 @@ const stoodStill = 2 * time.Second
 
 func (w *Worker) release(s slot) {
 	w.slots++
-	w.plan.done(s.host, s.class, s.asked, s.replied)
+	w.plan.done(s.lane, s.class, s.asked, s.replied)
 }
 
 // claimDue begins claims of what is due, as far as slots are free, and returns how long there is nothing to do.
@@ -156,7 +156,7 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 			})
 		}
 		for i, item := range items {
-			s := slot{host: item.Host, class: classes[i]}
+			s := slot{lane: item.Lane, class: classes[i]}
 			if err != nil || tasks == nil || tasks[i] == nil {
 				w.freed <- s
 				continue

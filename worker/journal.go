@@ -83,7 +83,9 @@ func (j *journal) NoteStart(t *task.Task, process string) { j.Queue.NoteStart(t,
 // writes that and the next claim. No more outcomes than there are slots may wait for the store like this. A command has
 // hooks to run still.
 func (j *journal) Record(_ context.Context, t *task.Task, a task.Attempt) error {
-	j.job.slot.replied = a.Outcome.Reply == nil || a.Outcome.Answered()
+	o := a.Outcome
+	j.job.slot.asked = o.Stop == nil && o.Started() // what was stopped, or not sent at all, says nothing of the host
+	j.job.slot.replied = o.Reply == nil || o.Answered()
 	if j.job.isRequest() {
 		if j.settling.Add(1) <= int64(j.Concurrency) {
 			j.free(j.job)

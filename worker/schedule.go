@@ -24,22 +24,24 @@ type schedule struct {
 	lanes   map[state.Lane]*lane
 	hungry  []*lane // full ones that are nearly empty now
 	hosts   map[string]*host
-	rings   map[string]*ring // partitions with tasks that are ready
+	rings   map[string]*ring // partitions with tasks that are ready, or with attempts
 	turns   []*ring          // they take turns
 	ready   int              // tasks in all lanes
 	loaded  state.Position   // what is due until here is in memory, but for what a full lane leaves out
 	partial bool             // there is more until the horizon
 	sizeMax int              // tasks in memory, at which shed is called
 	perHost int
+	slots   int          // attempts at once
+	sharers int          // partitions with attempts for which more waits
+	settled int          // attempts of the others
 	trials  [classes]int // attempts that run to hosts of each class
-	most    int          // of them to hosts that may be dead
 }
 
-// newSchedule bounds the attempts to one host, and those to all hosts that may be dead.
-func newSchedule(perHost, trials int) *schedule {
+// newSchedule bounds the attempts to one host, and has the slots shared.
+func newSchedule(perHost, slots int) *schedule {
 	return &schedule{
 		lanes: map[state.Lane]*lane{}, hosts: map[string]*host{}, rings: map[string]*ring{}, sizeMax: 2 * windowMax,
-		perHost: perHost, most: max(1, trials),
+		perHost: perHost, slots: slots,
 	}
 }
 
@@ -85,12 +87,7 @@ func (s *schedule) leave(l *lane, p state.Position) {
 }
 
 func (s *schedule) newLane(key state.Lane) *lane {
-	r := s.rings[key.Partition]
-	if r == nil {
-		r = &ring{}
-		s.rings[key.Partition] = r
-	}
-	l := &lane{key: key, host: s.host(key.Host), ring: r}
+	l := &lane{key: key, host: s.host(key.Host), ring: s.ring(key.Partition)}
 	l.host.lanes = append(l.host.lanes, l)
 	s.lanes[key] = l
 	return l
@@ -203,11 +200,15 @@ func (s *schedule) shorten() {
 	}
 }
 
-// forget drops every task, to load them again.
+// forget drops every task, to load them again. What runs is still counted.
 func (s *schedule) forget() {
+	maps.DeleteFunc(s.rings, func(_ string, r *ring) bool { return r.running == 0 })
+	for _, r := range s.rings {
+		s.recount(r, func() { r.turns, r.listed = [classes][]*lane{}, false })
+	}
 	*s = schedule{
-		lanes: map[state.Lane]*lane{}, hosts: s.hosts, rings: map[string]*ring{}, sizeMax: 2 * windowMax,
-		perHost: s.perHost, trials: s.trials, most: s.most,
+		lanes: map[state.Lane]*lane{}, hosts: s.hosts, rings: s.rings, sizeMax: 2 * windowMax,
+		perHost: s.perHost, slots: s.slots, sharers: s.sharers, settled: s.settled, trials: s.trials,
 	}
 	for _, h := range s.hosts {
 		h.lanes = nil
@@ -239,7 +240,9 @@ func (s *schedule) tidy() {
 			used[key.Partition] = true
 		}
 	}
-	maps.DeleteFunc(s.rings, func(partition string, r *ring) bool { return !used[partition] && !r.listed })
+	maps.DeleteFunc(s.rings, func(partition string, r *ring) bool {
+		return !used[partition] && !r.listed && r.running == 0
+	})
 	for name, h := range s.hosts {
 		most := hostsKept
 		if h.class == answering { // what its tasks would lose is more

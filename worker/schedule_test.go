@@ -48,7 +48,7 @@ func known(s *schedule, hosts ...string) {
 }
 
 func TestTakenInTheOrderOfTheirTimes(t *testing.T) {
-	s := newSchedule(100, 32)
+	s := newSchedule(100, 42)
 	known(s, "a")
 	for _, n := range rand.Perm(50) {
 		s.push(item(int64(n), noon.Add(time.Duration(n/2)*time.Second), "", "a"), noon.Add(-time.Hour))
@@ -86,7 +86,7 @@ func TestLanesTakeTurns(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newSchedule(100, 32)
+			s := newSchedule(100, 42)
 			known(s, "a", "b", "c")
 			n := int64(0)
 			for _, a := range test.adds {
@@ -132,7 +132,7 @@ func TestBoundsOfHosts(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newSchedule(16, 32)
+			s := newSchedule(16, 42)
 			known(s, test.host)
 			test.settings.Host = test.host
 			s.set([]state.TargetSettings{test.settings})
@@ -147,7 +147,7 @@ func TestBoundsOfHosts(t *testing.T) {
 				t.Errorf("got the next at %v, want it after %v", from, test.later)
 			}
 			for range taken {
-				s.done(test.host, answering, true, true)
+				s.done(state.Lane{Host: test.host}, answering, true, true)
 			}
 			s.set(nil)
 			if got := len(takeAll(s, noon.Add(time.Hour))); got != 16 {
@@ -159,7 +159,7 @@ func TestBoundsOfHosts(t *testing.T) {
 
 // What did not reply holds a part of the slots, and nothing of what is for hosts that were never asked.
 func TestSilentHostsLeaveSlots(t *testing.T) {
-	s := newSchedule(16, 32)
+	s := newSchedule(16, 42)
 	n := int64(0)
 	push := func(host string, count int) {
 		for range count {
@@ -186,7 +186,7 @@ func TestSilentHostsLeaveSlots(t *testing.T) {
 
 // A host that was asked once in vain is asked again, however much there is for the others.
 func TestNoClassWaitsForTheOthers(t *testing.T) {
-	s := newSchedule(16, 32)
+	s := newSchedule(16, 42)
 	known(s, "busy")
 	s.host("mute").class = mute
 	for n := range int64(900) {
@@ -199,7 +199,7 @@ func TestNoClassWaitsForTheOthers(t *testing.T) {
 		if !ok || n > 16 {
 			t.Fatalf("got nothing to mute or new within %d attempts to the busy one", n)
 		}
-		s.done(i.Host, class, true, true)
+		s.done(i.Lane, class, true, true)
 		if i.Host == "mute" && s.host("new").class == answering {
 			return
 		}
@@ -208,7 +208,7 @@ func TestNoClassWaitsForTheOthers(t *testing.T) {
 
 // A host whose class changes often has one turn a round like any other.
 func TestTurnsOfAHostThatFlaps(t *testing.T) {
-	s := newSchedule(16, 32)
+	s := newSchedule(16, 42)
 	known(s, "a", "b")
 	for n := range int64(500) {
 		s.push(item(2*n+1, noon, "", "a"), noon)
@@ -216,7 +216,7 @@ func TestTurnsOfAHostThatFlaps(t *testing.T) {
 	}
 	for n := range 100 {
 		i, class, _, _ := s.take(noon)
-		s.done(i.Host, class, true, i.Host == "b" || n%2 == 0)
+		s.done(i.Lane, class, true, i.Host == "b" || n%2 == 0)
 	}
 	s.host("a").class = answering
 	if turns := s.rings[""].turns[answering]; len(turns) > 2 {
@@ -377,7 +377,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		tasks = 300_000
 	}
-	s := newSchedule(16, 32)
+	s := newSchedule(16, 42)
 	s.loaded = state.Position{Due: noon.Add(horizon), Number: 1 << 62}
 	for _, n := range rand.Perm(tasks) {
 		due := noon.Add(time.Duration(n) * horizon / time.Duration(tasks))
@@ -420,7 +420,7 @@ func TestScheduleAgainstModel(t *testing.T) {
 			hosts := rapid.IntRange(1, 8).Draw(r, "hosts")
 			var mutex sync.Mutex
 			all := 0
-			_, stop := d.run(Config{Concurrency: concurrency, PerHost: perHost},
+			w, stop := d.run(Config{Concurrency: concurrency, PerHost: perHost},
 				func(_ context.Context, tk *task.Task, _ runner.Call) task.Outcome {
 					mutex.Lock()
 					all++
@@ -449,6 +449,9 @@ func TestScheduleAgainstModel(t *testing.T) {
 			stop()
 			if left := d.count(task.Pending) + d.count(task.InFlight); left > 0 {
 				t.Errorf("got %d tasks that never ended", left)
+			}
+			if p := w.plan; p.sharers != 0 || p.settled != 0 || p.trials != [classes]int{} {
+				t.Errorf("got %d sharers, %d settled and %v attempts where nothing runs", p.sharers, p.settled, p.trials)
 			}
 		})
 	})

@@ -103,7 +103,7 @@ type Worker struct {
 
 // slot is what an attempt gives back.
 type slot struct {
-	host           string
+	lane           state.Lane
 	class          int
 	asked, replied bool
 }
@@ -114,7 +114,7 @@ func New(c Config) *Worker {
 	c.PerHost = cmp.Or(c.PerHost, DefaultPerHost)
 	c.Visibility = cmp.Or(c.Visibility, DefaultVisibility)
 	w := &Worker{
-		Config: c, slots: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency-c.Concurrency/4),
+		Config: c, slots: c.Concurrency, plan: newSchedule(c.PerHost, c.Concurrency),
 		freed: make(chan slot, c.Concurrency), jobs: make(chan *job), answers: make(chan func(), 16),
 		running: map[int64]*carried{}, held: map[int64]*held{},
 		early: map[int64]int{}, gaveUp: make(chan struct{}),
