@@ -4,6 +4,10 @@ import (
 	_ "embed"
 	"encoding/json"
 	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/10f93571/retry/server/wire"
 )
 
 // openAPI describes every call. A test holds each exchange of the tests against it.
@@ -11,7 +15,11 @@ import (
 //go:embed openapi.json
 var openAPI string
 
-// openapi is GET /openapi.json.
+// openapi is GET /openapi.json. The maximum of timeouts is that of this server.
 func (s *Server) openapi(w http.ResponseWriter, r *http.Request) error {
-	return replyTagged(w, r, http.StatusOK, json.RawMessage(openAPI))
+	maximum := func(l wire.Limits) string {
+		return `"maximum": ` + strconv.FormatInt(l.Timeout.Milliseconds(), 10)
+	}
+	text := strings.ReplaceAll(openAPI, maximum(wire.DefaultLimits()), maximum(s.Limits.Limits))
+	return replyTagged(w, r, http.StatusOK, json.RawMessage(text))
 }

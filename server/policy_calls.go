@@ -100,7 +100,7 @@ func (s *Server) readPolicy(w http.ResponseWriter, r *http.Request, name string)
 		return p, err
 	}
 	o.Raw("source") // of a policy that was read and is sent back
-	p = wire.ReadPolicy(o, s.Limits.Attempts)
+	p = wire.ReadPolicy(o, s.Limits.Limits)
 	switch {
 	case name == "":
 		o.Require("policyId")

@@ -63,7 +63,7 @@ func (s *Server) previewPolicy(w http.ResponseWriter, r *http.Request) error {
 	var p task.Policy
 	if inline := o.Object("policy"); inline != nil {
 		inline.Raw("source")
-		p = wire.ReadPolicy(inline, s.Limits.Attempts)
+		p = wire.ReadPolicy(inline, s.Limits.Limits)
 	}
 	switch name := o.String("policyId", task.DefaultPolicyName); {
 	case o.Has("policy") && o.Has("policyId"):

@@ -74,6 +74,7 @@ func (l Limits) withDefaults() Limits {
 	l.Batch = cmp.Or(l.Batch, 1000)
 	l.Attempts = cmp.Or(l.Attempts, wire.DefaultLimits().Attempts)
 	l.Inline = cmp.Or(l.Inline, wire.DefaultLimits().Inline)
+	l.Timeout = cmp.Or(l.Timeout, wire.DefaultLimits().Timeout)
 	return l
 }
 

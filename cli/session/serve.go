@@ -214,7 +214,7 @@ func limits(f *flags.ServeFlags) server.Limits {
 	return server.Limits{
 		Limits: wire.Limits{
 			Headers: int(f.MaxHeaders), HeaderBytes: int(f.MaxHeaderBytes), Key: int(f.MaxKey), Inline: int(f.MaxInlineBody),
-			Attempts: int(f.MaxAttempts),
+			Attempts: int(f.MaxAttempts), Timeout: cmp.Or(time.Duration(f.MaxTimeout), wire.NoTimeout),
 		},
 		JSON: int64(f.MaxJSON), Blob: int64(f.MaxBlob), Batch: int(f.MaxBatch), MaxPending: int(f.MaxPending),
 	}

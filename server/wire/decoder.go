@@ -18,16 +18,19 @@ import (
 
 // Limits bound what one task may bring.
 type Limits struct {
-	Headers     int // of a request
-	HeaderBytes int // of all of them together
-	Key         int // bytes of an idempotency key
-	Attempts    int // of a policy
-	Inline      int // bytes of a body that is stored with its task; what is longer becomes a blob
+	Headers     int           // of a request
+	HeaderBytes int           // of all of them together
+	Key         int           // bytes of an idempotency key
+	Attempts    int           // of a policy
+	Inline      int           // bytes of a body that is stored with its task; what is longer becomes a blob
+	Timeout     time.Duration // of an attempt, which has a slot of its worker all the time
 }
 
 // DefaultLimits are those of a Decoder that sets none.
 func DefaultLimits() Limits {
-	return Limits{Headers: 100, HeaderBytes: 32 << 10, Key: 255, Attempts: MaxAttempts, Inline: 64 << 10}
+	return Limits{
+		Headers: 100, HeaderBytes: 32 << 10, Key: 255, Attempts: MaxAttempts, Inline: 64 << 10, Timeout: 15 * time.Minute,
+	}
 }
 
 // Decoder makes tasks of what the API was sent. Its zero value knows the built-in policies, lets requests go anywhere,
@@ -77,6 +80,9 @@ const (
 	maxDelay     = 10 * 365 * 24 * time.Hour
 )
 
+// NoTimeout is Limits.Timeout where an attempt may take as long as a policy can say.
+const NoTimeout = maxLimit
+
 // New reads a task. The object remembers what is wrong with it: the task is worth something only after its Finish. A
 // body longer than Limits.Inline is still in the task.
 func (d *Decoder) New(o *problem.Object, h Header) *task.Task {
@@ -93,7 +99,8 @@ func (d *Decoder) Exhausted(t *task.Task) (*task.Task, error) {
 		return nil, fmt.Errorf("read onExhausted of task %s: %w", t.ID, err)
 	}
 	lenient := *d
-	lenient.CheckTarget = nil // it is judged when it is dialled
+	lenient.CheckTarget = nil          // it is judged when it is dialled
+	lenient.Limits.Timeout = NoTimeout // it was judged when it came, maybe by a server that allows more
 	lenient.Policy = func(name string) (*task.Policy, error) {
 		p, err := d.named(name)
 		if err != nil { // it is gone since then, or cannot be read, and to escalate matters more
@@ -130,7 +137,7 @@ func (d *Decoder) read(o *problem.Object, h Header, follows bool) *task.Task {
 	} else {
 		d.target(o, t, h, &sum)
 	}
-	t.Policy.Timeout = readLimit(o, "timeoutMs", cmp.Or(t.Policy.Timeout, defaultTimeout(t)))
+	d.timeout(o, t)
 	if policy != nil {
 		checkConditions(policy, t)
 	}
@@ -167,15 +174,23 @@ func (d *Decoder) limits() Limits {
 	return Limits{
 		Headers: cmp.Or(l.Headers, usual.Headers), HeaderBytes: cmp.Or(l.HeaderBytes, usual.HeaderBytes),
 		Key: cmp.Or(l.Key, usual.Key), Attempts: cmp.Or(l.Attempts, usual.Attempts), Inline: cmp.Or(l.Inline, usual.Inline),
+		Timeout: cmp.Or(l.Timeout, usual.Timeout),
 	}
 }
 
-// defaultTimeout is that of an attempt: a command may take as long as it likes.
-func defaultTimeout(t *task.Task) time.Duration {
-	if t.Kind == task.KindCommand {
-		return 0
+// timeout reads that of an attempt: the task says it, or its policy. A command without one may take as long as it likes.
+func (d *Decoder) timeout(o *problem.Object, t *task.Task) {
+	most := d.limits().Timeout
+	switch {
+	case o.Has("timeoutMs"):
+		t.Policy.Timeout = readTimeout(o, most)
+	case t.Kind == task.KindCommand:
+	case t.Policy.Timeout > most && t.Policy.Name != "": // else the inline policy says so
+		o.Failf("policyId", "the policy's timeout is %s, more than %s\nhint: give timeoutMs, or %s",
+			text.FormatDuration(t.Policy.Timeout), text.FormatDuration(most), allowMore)
+	default:
+		t.Policy.Timeout = cmp.Or(t.Policy.Timeout, DefaultTimeout)
 	}
-	return DefaultTimeout
 }
 
 // policy reads the policy of a task, by its name or inline. It returns the object of an inline one.
@@ -186,7 +201,7 @@ func (d *Decoder) policy(o *problem.Object, t *task.Task, sum *payload) *problem
 	case inline != nil && o.Has("policyId"):
 		o.Failf("policy", "policy and policyId say the same thing\nhint: give one of them")
 	case inline != nil:
-		t.Policy = ReadPolicy(inline, d.limits().Attempts)
+		t.Policy = ReadPolicy(inline, d.limits())
 		if inline.Has("policyId") {
 			inline.Failf("policyId", "a policy within a task has no name\nhint: leave it out")
 		}

@@ -32,13 +32,13 @@ func CheckPolicyID(name string) error {
 
 // ReadPolicy reads a policy in either spelling. What is left out is as in the default policy. The object remembers
 // what is wrong. The name is that of the caller; the field policyId has to say the same, if it is there.
-func ReadPolicy(o *problem.Object, mostAttempts int) task.Policy {
-	most := int64(mostAttempts)
+func ReadPolicy(o *problem.Object, limits Limits) task.Policy {
+	most := int64(limits.Attempts)
 	p := task.DefaultPolicy()
 	p.Name = o.String("policyId", "")
 	p.Attempts = int(o.Int("maxAttempts", int64(p.Attempts), 1, most))
 	p.Budget = readLimit(o, "totalBudgetMs", 0)
-	p.Timeout = readLimit(o, "timeoutMs", 0)
+	p.Timeout = readTimeout(o, limits.Timeout)
 	p.KillAfter = readLimit(o, "killAfterMs", p.KillAfter)
 	p.ResetAfter = readLimit(o, "resetAfterMs", 0)
 	p.Consecutive = int(o.Int("consecutive", 1, 1, most))
@@ -74,6 +74,18 @@ func readLimit(o *problem.Object, name string, fallback time.Duration) time.Dura
 	}
 	return time.Duration(o.Int(name, 1, 1, maxLimit.Milliseconds())) * time.Millisecond
 }
+
+// readTimeout reads the timeout of an attempt; 0 for none.
+func readTimeout(o *problem.Object, most time.Duration) time.Duration {
+	timeout := readLimit(o, "timeoutMs", 0)
+	if timeout > most {
+		o.Failf("timeoutMs", "the timeout is %s, more than %s\nhint: %s",
+			text.FormatDuration(timeout), text.FormatDuration(most), allowMore)
+	}
+	return timeout
+}
+
+const allowMore = "start the server with a larger --max-timeout"
 
 func readAmbiguous(o *problem.Object) task.Ambiguous {
 	choice := readChoice(o, "ambiguous", []string{string(task.AmbiguousRepeat), string(task.AmbiguousStop)})

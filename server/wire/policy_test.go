@@ -19,7 +19,7 @@ func decode(t rapid.TB, body []byte) task.Policy {
 		t.Fatalf("%s: %v", body, err)
 	}
 	o.Raw("source")
-	p := ReadPolicy(o, MaxAttempts)
+	p := ReadPolicy(o, Limits{Attempts: MaxAttempts, Timeout: NoTimeout})
 	if err := o.Finish(); err != nil {
 		t.Fatalf("%s: %v", body, err)
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/10f93571/retry/grpcexec"
 	"github.com/10f93571/retry/httpexec/request"
@@ -93,6 +94,12 @@ func TestExhausted(t *testing.T) {
 	if other, err := unread.Exhausted(parent); err != nil || other.Policy.Name != task.DefaultPolicyName {
 		t.Errorf("got %v, error %v, want the default in place of a policy that cannot be read", other, err)
 	}
+	patient := &Decoder{Limits: Limits{Timeout: time.Hour}}
+	long := read(t, patient, `{"targetUrl": "https://a.org/", "onExhausted": {"targetUrl": "https://b.org/", "timeoutMs":
+		3600000}}`, Header{})
+	if other, err := d.Exhausted(long); err != nil || other.Policy.Timeout != time.Hour {
+		t.Errorf("got %v, error %v, want the timeout that the server has taken, where another one carries it", other, err)
+	}
 	if none, err := d.Exhausted(next); none != nil || err != nil {
 		t.Errorf("got %v, %v, want nothing to follow", none, err)
 	}
@@ -164,6 +171,7 @@ func TestCommands(t *testing.T) {
 		{`{"command": []}`, true, "/command: the command is empty"},
 		{`{"command": ["a\u0000"]}`, true, "/command: a word of it holds a NUL"},
 		{`{"command": ["a"], "targetUrl": "https://a.org"}`, true, "/targetUrl: it is for a request"},
+		{`{"command": ["a"], "timeoutMs": 900001}`, true, "/timeoutMs: the timeout is 15m1ms, more than 15m"},
 		{`{"command": ["a"], "directory": "tmp"}`, true, "/directory: want an absolute path"},
 		{`{"targetUrl": "https://a.org/", "onExhausted": {"command": ["a"]}}`, false,
 			"/onExhausted/command: commands are not"},
