@@ -3,6 +3,7 @@
 package grpcexec
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -206,7 +207,12 @@ func (c *Call) KeyLifetime() time.Duration {
 }
 
 // MaxServerDelay implements task.Target.
-func (c *Call) MaxServerDelay() time.Duration { return c.MaxRetryAfter }
+func (c *Call) MaxServerDelay() time.Duration {
+	if c.Guarded {
+		return cmp.Or(c.MaxRetryAfter, request.GuardedDelay)
+	}
+	return c.MaxRetryAfter
+}
 
 // ReadsStdin implements task.Target. What was read from stdin is in the call itself.
 func (c *Call) ReadsStdin() bool { return false }

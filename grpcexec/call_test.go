@@ -148,3 +148,18 @@ func FuzzNew(f *testing.F) {
 		}
 	})
 }
+
+// A call of the API names no longest delay.
+func TestLongestDelay(t *testing.T) {
+	for _, tt := range []struct {
+		call Call
+		want time.Duration
+	}{
+		{Call{}, 0}, {Call{MaxRetryAfter: time.Minute}, time.Minute}, {Call{Guarded: true}, time.Hour},
+		{Call{MaxRetryAfter: time.Minute, Guarded: true}, time.Minute},
+	} {
+		if got := tt.call.MaxServerDelay(); got != tt.want {
+			t.Errorf("%+v: got %v, want %v", tt.call, got, tt.want)
+		}
+	}
+}

@@ -81,7 +81,7 @@ func (e *dialError) classify() failure {
 
 // outcome returns the outcome of an attempt that ended with err.
 func (a *attempt) outcome(err error) task.Outcome {
-	r := &task.Reply{MaxDelay: a.call.MaxRetryAfter, Phases: a.measured()}
+	r := &task.Reply{MaxDelay: a.call.MaxServerDelay(), Phases: a.measured()}
 	if a.sent.Load() {
 		r.Written = 1
 	}

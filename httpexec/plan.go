@@ -60,7 +60,7 @@ func (p *plan) read(r *request.Request, agent, key string) (err error) {
 		whole := *r
 		whole.Header, r = lines, &whole
 	}
-	p.methodGiven, p.maxDelay = r.MethodGiven, r.MaxRetryAfter
+	p.methodGiven, p.maxDelay = r.MethodGiven, r.MaxServerDelay()
 	p.first.method, p.first.upload = r.Method, r.Upload
 	if p.first.url, p.user, err = request.ReadURL(r.URL, p.refs); err != nil {
 		return err

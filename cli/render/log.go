@@ -90,6 +90,9 @@ func (l *logObserver) Finished(t *task.Task, r runner.Result) {
 	if r.Decision.Reason != "" {
 		event.Str("reason", string(r.Decision.Reason))
 	}
+	if r.Decision.Reason == task.ReasonDeferred {
+		event.Time("next_attempt_at", t.NextAttemptAt)
+	}
 	if r.Decision.Why != "" {
 		event.Str("why", ended(r.Outcome, r.Decision)+" "+r.Decision.Why)
 	}

@@ -60,6 +60,9 @@ func Summary(t *task.Task, r runner.Result) string {
 	if r.Decision.Reason != task.ReasonDeferred {
 		return "interrupted by " + signalName(r.Signal) + resume
 	}
+	if t.Queue == task.QueueWorker { // which goes on by itself
+		resume = status
+	}
 	return "deferred until " + Stamp(t.NextAttemptAt, time.Now()) + ", as the server asks" +
 		cmp.Or(resume, "; no journal remembers it: run it again then")
 }

@@ -288,7 +288,8 @@ func (c *Carrier) Tidy(ctx context.Context, kept time.Duration) {
 	}
 }
 
-// Tell has what a worker does told on stderr, a line for each attempt that fails and for each end that is none.
+// Tell has what a worker does told on stderr: a line for each attempt that fails, for each end that is no success, and
+// for each task that is deferred.
 type Tell struct {
 	Lines render.Observer
 	Also  worker.Observer // may be nil
@@ -311,7 +312,7 @@ func (o Tell) Ended(t *task.Task, a task.Attempt) {
 		o.Lines.Ended(t, a)
 		outcome = a.Outcome
 	}
-	if t.Status.Finished() {
+	if t.Status.Finished() || a.Decision.Reason == task.ReasonDeferred {
 		o.Lines.Finished(t, runner.Result{Decision: a.Decision, Outcome: outcome})
 	}
 }

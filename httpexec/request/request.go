@@ -3,6 +3,7 @@
 package request
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -262,8 +263,16 @@ func (r *Request) KeyLifetime() time.Duration {
 	return r.KeyTTL
 }
 
+// GuardedDelay is the MaxServerDelay of what came through the API, which names none.
+const GuardedDelay = time.Hour
+
 // MaxServerDelay implements task.Target.
-func (r *Request) MaxServerDelay() time.Duration { return r.MaxRetryAfter }
+func (r *Request) MaxServerDelay() time.Duration {
+	if r.Guarded {
+		return cmp.Or(r.MaxRetryAfter, GuardedDelay)
+	}
+	return r.MaxRetryAfter
+}
 
 // SameWork implements task.Target.
 func (r *Request) SameWork(other task.Target) bool {

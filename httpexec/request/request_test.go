@@ -222,3 +222,18 @@ func TestTitle(t *testing.T) {
 		t.Errorf("got title %q, want a masked password", got)
 	}
 }
+
+// A request of the API names no longest delay, and nobody else would bound what a server asks for.
+func TestMaxServerDelay(t *testing.T) {
+	for _, tt := range []struct {
+		request Request
+		want    time.Duration
+	}{
+		{Request{}, 0}, {Request{MaxRetryAfter: time.Minute}, time.Minute}, {Request{Guarded: true}, GuardedDelay},
+		{Request{MaxRetryAfter: time.Minute, Guarded: true}, time.Minute},
+	} {
+		if got := tt.request.MaxServerDelay(); got != tt.want {
+			t.Errorf("%+v: got %v, want %v", tt.request, got, tt.want)
+		}
+	}
+}
