@@ -178,10 +178,10 @@ type Worker struct {
 	Concurrency int
 	Visibility  time.Duration // how long it may do without a renewal; 0: as long as who asks
 	StartedAt   time.Time
-	RenewedAt   time.Time
-	Tasks       int  // attempts that it has in hand
-	Stale       bool // it lives, but did not renew in time
-	Gone        bool // its process has ended
+	RenewedAt   time.Time // StartedAt before the first renewal
+	Tasks       int       // attempts that it has in hand
+	Stale       bool      // it lives, but did not renew in time
+	Gone        bool      // its process has ended
 }
 
 // Browser is for who looks at tasks.

@@ -60,18 +60,18 @@ func ErrorClasses() []ErrorClass {
 
 // Outcome is how an attempt ended.
 type Outcome struct {
-	Exit      int        // the exit status, 128 + n for signal n; NoExit where the owner died first
-	Signal    string     // "SIGKILL"; empty where no signal ended it
-	Error     ErrorClass // why it ended other than by itself
-	Message   string     // the error for people
-	Duration  time.Duration
-	Stdout    string    // the end of stdout, if captured: ConditionTail bytes for the decision, then StoredTail bytes
-	Stderr    string    // the same of stderr; of both streams where they are one file
-	Final     bool      // no further attempt makes sense: its output is written already, or has no reader; not stored
-	StdinRead bool      // no further attempt can have the same stdin; not stored
-	GroupLeft bool      // it failed, and a part of its process group has not ended; not stored
-	Stop      os.Signal // the signal that asked retry itself to stop meanwhile; not stored
-	Reply     *Reply    // of an HTTP request; nil for a command
+	Exit      int           // the exit status, 128 + n for signal n; NoExit where the owner died first
+	Signal    string        // "SIGKILL"; empty where no signal ended it
+	Error     ErrorClass    // why it ended other than by itself
+	Message   string        // the error for people
+	Duration  time.Duration // of a crash: see IsBystander
+	Stdout    string        // the end of stdout, if captured: ConditionTail bytes for the decision, then StoredTail bytes
+	Stderr    string        // the same of stderr; of both streams where they are one file
+	Final     bool          // no further attempt makes sense: its output is written already, or has no reader; not stored
+	StdinRead bool          // no further attempt can have the same stdin; not stored
+	GroupLeft bool          // it failed, and a part of its process group has not ended; not stored
+	Stop      os.Signal     // the signal that asked retry itself to stop meanwhile; not stored
+	Reply     *Reply        // of an HTTP request; nil for a command
 }
 
 // The bytes of the end of a captured stream that conditions can look at, and that are stored.
@@ -127,6 +127,13 @@ func (o Outcome) reply() Reply {
 // IsCrash reports whether the attempt's owner died before it ended.
 func (o Outcome) IsCrash() bool {
 	return o.Exit == NoExit
+}
+
+// IsBystander reports whether the attempt's owner died without a reason to blame the attempt for it: it had just begun,
+// and others ran beside it. Who found it so has noted as its duration how long the dead owner had it; another crash has
+// none.
+func (o Outcome) IsBystander() bool {
+	return o.IsCrash() && o.Duration > 0
 }
 
 // Started reports whether the command ran at all, or the request could be tried.

@@ -9,7 +9,7 @@ import (
 	"github.com/10f93571/retry/backoff"
 )
 
-// MaxCrashes is how many attempts in a row may kill their owner before the task is exhausted.
+// MaxCrashes is how many attempts in a row may kill their owner before the task is exhausted. Bystanders do not count.
 const MaxCrashes = 3
 
 // Decide returns what follows from the outcome of an attempt, given the attempts before it. It is pure: the time and
@@ -64,7 +64,7 @@ func decideCrash(h History, o Outcome) Decision {
 	switch {
 	case o.reply().Default.Ambiguous:
 		return Decision{Verdict: VerdictFailed, Reason: ReasonAmbiguous}
-	case h.Crashes+1 >= MaxCrashes:
+	case !o.IsBystander() && h.Crashes+1 >= MaxCrashes:
 		return Decision{Verdict: VerdictExhausted, Reason: ReasonCrashes}
 	}
 	return Decision{Verdict: VerdictInterrupted}
@@ -171,7 +171,7 @@ type History struct {
 	Rule        int           // the number of the rule that gave the latest delay, from 1; 0 where none did
 	Ruled       Progress      // along that rule's curve
 	Successes   int           // in a row
-	Crashes     int           // attempts in a row whose owner died
+	Crashes     int           // attempts in a row whose owner died, without bystanders
 	Longest     time.Duration // the longest attempt so far
 	Final       bool          // the latest delay was shortened: what follows it is the last attempt
 	Event       string        // of the latest HTTP attempt
@@ -218,7 +218,9 @@ func (h History) along(rule int) Progress {
 func (h History) After(p *Policy, o Outcome, d Decision) History {
 	h.Made++
 	if o.IsCrash() {
-		h.Crashes++
+		if !o.IsBystander() {
+			h.Crashes++
+		}
 		h.Interrupted++
 		return h
 	}

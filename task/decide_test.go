@@ -80,6 +80,13 @@ func conditions(t *testing.T, texts ...string) []Condition {
 
 func exit(code int) Outcome { return Outcome{Exit: code, Duration: time.Second} }
 
+// bystander is an attempt that was in hand for a moment when its owner died.
+func bystander() Outcome {
+	o := Crashed()
+	o.Duration = time.Millisecond
+	return o
+}
+
 func TestDecide(t *testing.T) {
 	retry := Decision{Verdict: VerdictRetry, Delay: 10 * time.Second}
 	exhausted := func(r Reason) Decision { return Decision{Verdict: VerdictExhausted, Reason: r} }
@@ -127,6 +134,7 @@ func TestDecide(t *testing.T) {
 		{"first crash", nil, History{}, Crashed(), 0, Decision{Verdict: VerdictInterrupted}},
 		{"second crash in a row", nil, History{Crashes: 1}, Crashed(), 0, Decision{Verdict: VerdictInterrupted}},
 		{"third crash in a row", nil, History{Crashes: 2}, Crashed(), 0, exhausted(ReasonCrashes)},
+		{"a bystander of a crash", nil, History{Crashes: 2}, bystander(), 0, Decision{Verdict: VerdictInterrupted}},
 		{"a crash uses up no attempt", nil, History{Counted: 5}, Crashed(), 0, Decision{Verdict: VerdictInterrupted}},
 
 		{"INT", nil, History{}, stop(exit(1), os.Interrupt), 0, cancelled},
@@ -259,6 +267,7 @@ func TestHistoryAfter(t *testing.T) {
 			h.Successes, h.Final = 2, true
 		})},
 		{"crash", Crashed(), interrupted, after(func(h *History) { h.Interrupted, h.Crashes = 1, 2 })},
+		{"bystander", bystander(), interrupted, after(func(h *History) { h.Interrupted, h.Crashes = 1, 1 })},
 		{"interrupted by TERM", Outcome{Exit: 143, Duration: time.Hour}, interrupted,
 			after(func(h *History) { h.Interrupted, h.Longest = 1, time.Hour })},
 	}

@@ -76,9 +76,10 @@ func (r *rig) holder() *holder {
 	return &holder{cmd, bufio.NewScanner(io.Reader(said))}
 }
 
-// await returns which attempt begins next.
+// await returns which attempt begins next. A holder that begins none for long is killed, and ends the test.
 func (h *holder) await(t testing.TB) string {
 	t.Helper()
+	defer time.AfterFunc(20*time.Second, func() { _ = h.Process.Kill() }).Stop()
 	if !h.began.Scan() {
 		t.Fatal("got the end of the worker, want an attempt")
 	}
@@ -161,6 +162,63 @@ func TestThreeCrashesExhaust(t *testing.T) {
 			t.Errorf("got the reason %s, want %s", got.Reason, task.ReasonCrashes)
 		}
 	})
+}
+
+// A worker that is killed again and again has nothing exhausted that had just begun beside others.
+func TestBystandersOfCrashesGoOn(t *testing.T) {
+	testkit.Slow(t, "it kills processes")
+	r := newRig(t)
+	first, second := queued("host"), queued("other")
+	r.add(first, second)
+	for range task.MaxCrashes + 1 {
+		h := r.holder()
+		h.await(t)
+		h.await(t)
+		h.kill(t)
+	}
+	r.carry(Config{}, succeed, func() {
+		for _, tk := range []*task.Task{first, second} {
+			if got := r.ends(tk.ID, task.Succeeded); got.AttemptCount != task.MaxCrashes+2 || got.History.Crashes != 0 {
+				t.Errorf("got %d attempts and %d crashes, want %d and none", got.AttemptCount, got.History.Crashes,
+					task.MaxCrashes+2)
+			}
+		}
+	})
+}
+
+// What counts against an attempt is the death of the worker that had it alone, or for longer than a second.
+func TestCrashOf(t *testing.T) {
+	tests := map[string]struct {
+		began, found, renewed int // milliseconds after the worker has registered
+		tasks                 int
+		blamed                bool
+	}{
+		"just begun":                        {began: 60000, found: 60500, renewed: 55000, tasks: 2},
+		"for a second":                      {began: 60000, found: 61000, renewed: 55000, tasks: 2},
+		"for longer":                        {began: 60000, found: 61001, renewed: 55000, tasks: 2, blamed: true},
+		"alone":                             {began: 60000, found: 60500, renewed: 55000, tasks: 1, blamed: true},
+		"died at its start, found late":     {began: 100, found: 3600000, tasks: 2},
+		"alone, died at its start":          {began: 100, found: 3600000, tasks: 1, blamed: true},
+		"begun by another one":              {began: -60000, found: 1000, tasks: 2},
+		"the last one begun by another one": {began: -60000, found: 1000, tasks: 1},
+		"begun by one that renewed":         {began: 2000, found: 60000, renewed: 1000, tasks: 2, blamed: true},
+	}
+	at := func(milliseconds int) time.Time { return noon.Add(time.Duration(milliseconds) * time.Millisecond) }
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			tk := queued("host")
+			tk.Last = task.Attempt{Number: 1, StartedAt: at(test.began)}
+			dead := state.Worker{Tasks: test.tasks, StartedAt: noon, RenewedAt: at(test.renewed)}
+			o := crashOf(tk, dead, at(test.found))
+			if !o.IsCrash() || o.IsBystander() == test.blamed {
+				t.Errorf("got %+v, want a crash that counts: %v", o, test.blamed)
+			}
+			gone := crashOf(tk, state.Worker{Tasks: test.tasks}, tk.Last.StartedAt.Add(time.Minute)) // its row is gone
+			if gone.IsBystander() {
+				t.Errorf("got %+v of a worker without a row, want a crash that counts", gone)
+			}
+		})
+	}
 }
 
 // An attempt may take longer than the lease, which is renewed meanwhile: nothing is sent twice (svix PR#2181), and neither

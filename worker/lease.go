@@ -18,7 +18,7 @@ import (
 // keepLease renews the lease, and stops the attempts whose lease is lost: another worker may have begun them again. It
 // stops those that were cancelled, too.
 func (w *Worker) keepLease(ctx context.Context) {
-	tick := time.NewTicker(w.Visibility / 3)
+	tick := time.NewTicker(min(bystanderMost, w.Visibility/3)) // the first renewal is for crashOf
 	defer tick.Stop()
 	for {
 		select {
@@ -26,6 +26,7 @@ func (w *Worker) keepLease(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
+		tick.Reset(w.Visibility / 3)
 		if !w.renew(ctx) && ctx.Err() == nil && time.Since(time.Unix(0, w.renewed.Load())) > w.Visibility*2/3 {
 			w.stopAll((*carried).isSent)
 		}
@@ -122,16 +123,38 @@ const takenAtOnce = 500
 // takeOver settles the attempts of a dead worker: they have no outcome.
 func (w *Worker) takeOver(ctx context.Context, dead state.Worker) error {
 	for {
-		tasks, err := w.Queue.TakeOver(ctx, w.number, dead, takenAtOnce, time.Now())
+		now := time.Now()
+		tasks, err := w.Queue.TakeOver(ctx, w.number, dead, takenAtOnce, now)
 		if err != nil || len(tasks) == 0 {
 			return err
 		}
 		var settled sync.WaitGroup
 		for _, t := range tasks {
+			t.Last.Outcome = crashOf(t, dead, now)
 			settled.Go(func() { w.settleCrashed(ctx, t) })
 		}
 		settled.Wait()
 	}
+}
+
+// bystanderMost is how long a dead worker may have had an attempt that its death does not count against.
+const bystanderMost = time.Second
+
+// crashOf is the outcome of an attempt that a dead worker had. A worker that is killed again and again must not have all
+// exhausted that it has in hand: its death counts against an attempt that was alone, or in hand for long. One that the
+// dead worker had only taken over from another one has not killed it.
+func crashOf(t *task.Task, dead state.Worker, now time.Time) task.Outcome {
+	o, began := t.Crashed(), t.Last.StartedAt
+	if !dead.StartedAt.IsZero() && dead.RenewedAt.Equal(dead.StartedAt) { // it died before it renewed
+		if latest := dead.StartedAt.Add(bystanderMost); latest.Before(now) {
+			now = latest
+		}
+	}
+	takenOver := began.Before(dead.StartedAt)
+	if takenOver || dead.Tasks > 1 && now.Sub(began) <= bystanderMost {
+		o.Duration = min(max(time.Microsecond, now.Sub(began)), bystanderMost)
+	}
+	return o
 }
 
 // settleCrashed writes what an attempt without an outcome comes to. An end that something follows waits for what the
@@ -152,7 +175,6 @@ func (w *Worker) settleCrashed(ctx context.Context, t *task.Task) {
 	}
 	j := &job{carried: &carried{task: t, attempt: t.AttemptCount, signals: make(chan os.Signal, 2)}}
 	w.running[t.Number] = j.carried
-	t.Last.Outcome = t.Crashed() // or nothing would be looked for
 	w.group.Go(func() {
 		defer w.end(j)
 		if w.awaitLeft(ctx, j) {
@@ -163,7 +185,6 @@ func (w *Worker) settleCrashed(ctx context.Context, t *task.Task) {
 
 func (w *Worker) decideCrashed(t *task.Task) task.Attempt {
 	a := t.Last
-	a.Outcome = t.Crashed()
 	a.Decision = task.Decide(&t.Policy, t.History, a.Outcome, time.Now(), w.Random)
 	return a
 }

@@ -28,6 +28,7 @@ type memory struct {
 	targets []state.TargetSettings
 	down    error // every call fails
 	renew   error
+	renewed int
 	reads   int
 	settled []task.Attempt
 	full    error // with which KeepEnd fails
@@ -226,7 +227,7 @@ func (m *memory) Register(context.Context, state.Worker) (int64, error) {
 	return 1, nil
 }
 func (m *memory) Renew(context.Context, int64, time.Time) (err error) {
-	m.set(func() { err, m.renew = m.renew, nil })
+	m.set(func() { err, m.renew, m.renewed = m.renew, nil, m.renewed+1 })
 	return err
 }
 func (m *memory) Unregister(context.Context, int64) error { return nil }

@@ -529,6 +529,29 @@ func TestUnfollowed(t *testing.T) {
 	}
 }
 
+// A worker renews its lease after a second, so that one that has not is known to have lived for less, and then seldom.
+func TestRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		_, stop := m.run(Config{}, sleeper(0, ok))
+		for _, test := range []struct {
+			after time.Duration
+			want  int
+		}{
+			{900 * time.Millisecond, 0}, {200 * time.Millisecond, 1}, {9 * time.Second, 1}, {time.Second, 2},
+			{20 * time.Second, 4},
+		} {
+			time.Sleep(test.after)
+			m.set(func() {
+				if m.renewed != test.want {
+					t.Errorf("got %d renewals, want %d", m.renewed, test.want)
+				}
+			})
+		}
+		stop()
+	})
+}
+
 // A worker whose lease was lost stops its requests, and leaves its commands alone.
 func TestLeaseLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -542,7 +565,7 @@ func TestLeaseLost(t *testing.T) {
 			m.renew = state.ErrLeaseLost
 			m.tasks[1].Nonce, m.tasks[2].Nonce = -1, -1 // another worker has them
 		})
-		time.Sleep(2 * time.Second)
+		time.Sleep(3 * time.Second)
 		if got := w.Running(); got != 1 {
 			t.Errorf("got %d attempts after the lease was lost, want that of the command", got)
 		}

@@ -248,6 +248,17 @@ func (r *attemptRow) attempt() task.Attempt {
 	return a
 }
 
+// outcomeColumns are NULL for an attempt whose owner died, but for the duration of a bystander.
+func outcomeColumns(o task.Outcome) (exit, duration any) {
+	switch {
+	case o.IsBystander():
+		return nil, o.Duration.Microseconds()
+	case o.IsCrash():
+		return nil, nil
+	}
+	return o.Exit, o.Duration.Microseconds()
+}
+
 // readExchange returns the reply that an attempt got; nil for a command. It is empty if it cannot be read: the outcome
 // does not depend on it.
 func (r *attemptRow) readExchange() *task.Reply {

@@ -374,14 +374,6 @@ func updateAttempt(c *conn.Conn, number int64, a task.Attempt, guard string) (fo
 	return true, keepTail(c, number, a)
 }
 
-// outcomeColumns are NULL for an attempt whose owner died.
-func outcomeColumns(o task.Outcome) (exit, duration any) {
-	if o.IsCrash() {
-		return nil, nil
-	}
-	return o.Exit, o.Duration.Microseconds()
-}
-
 // keptTails is how many attempts keep their output: a task may have no limit of attempts.
 const keptTails = 100
 

@@ -35,6 +35,8 @@ func (s queueSuite) settleStoresTheOutcome(t *testing.T) {
 		{"cancelled", Exit(130), Cancelled, task.Cancelled},
 		{"interrupted with an outcome", Exit(143), Interrupted, task.Pending},
 		{"interrupted without one", task.Crashed(), Interrupted, task.Pending},
+		{"a bystander of a crash", task.Outcome{Exit: task.NoExit, Duration: 1500 * time.Microsecond}, Interrupted,
+			task.Pending},
 		{"crashes", task.Crashed(), task.Decision{Verdict: task.VerdictExhausted, Reason: task.ReasonCrashes},
 			task.Exhausted},
 	} {
