@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/10f93571/retry/backoff"
@@ -300,4 +301,28 @@ func TestRetentionLeavesNoKeys(t *testing.T) {
 	if added := r.add(second); added[0].Replayed {
 		t.Error("got the old task for a key whose task was pruned, want a new one")
 	}
+}
+
+// A worker that can claim nothing for some seconds says so, until it can again.
+func TestAWorkerThatCannotClaimIsNotAlive(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory(t)
+		w, stop := m.run(Config{}, sleeper(0, ok))
+		m.set(func() { m.down = errDown })
+		m.add(true, hosts(1, "host")...)
+		time.Sleep(storePause)
+		if !w.Alive() {
+			t.Error("got dead after a failure, want alive: it may be one alone")
+		}
+		time.Sleep(2 * deafAfter)
+		if w.Alive() {
+			t.Error("got alive, and it has claimed nothing for seconds")
+		}
+		m.set(func() { m.down = nil })
+		time.Sleep(2 * storePause)
+		if !w.Alive() || m.count(task.Succeeded) != 1 {
+			t.Errorf("got alive %v and %d that succeeded, want both", w.Alive(), m.count(task.Succeeded))
+		}
+		stop()
+	})
 }

@@ -172,7 +172,7 @@ func (w *Worker) claim(ctx context.Context, items []state.Item, classes []int, n
 		}
 		w.answers <- func() {
 			w.claiming--
-			if err == nil {
+			if w.claimed(err); err == nil {
 				w.hold(items, left)
 			}
 			if err != nil || tasks == nil { // what was not claimed is found again
@@ -356,6 +356,7 @@ func (w *Worker) retryLater(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
+	w.claimed(err)
 	w.warn(fmt.Errorf("read the queue: %w", err))
 	time.AfterFunc(storePause, func() {
 		select {
@@ -385,11 +386,10 @@ func (w *Worker) setTargets(list []state.TargetSettings) {
 
 // drained reports whether there is nothing to do any more.
 func (w *Worker) drained(ctx context.Context) bool {
+	var due time.Time
 	if w.slots < w.Concurrency || w.claiming > 0 || w.carries() {
 		return false
-	}
-	due := time.Time{}
-	if w.Drain == DrainDue {
+	} else if w.Drain == DrainDue {
 		due = time.Now()
 	}
 	unfinished, err := w.Queue.Unfinished(ctx, due)

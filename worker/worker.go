@@ -89,8 +89,9 @@ type Worker struct {
 	held       map[int64]*held
 	told       atomic.Pointer[time.Time] // when to stop; nil: not yet
 	renewed    atomic.Int64
-	failed     atomic.Int64 // tasks that ended without success
-	settling   atomic.Int64 // attempts that have given their slot back, and whose outcome is not written yet
+	failing    atomic.Pointer[failure] // nil: the latest claim has succeeded
+	failed     atomic.Int64            // tasks that ended without success
+	settling   atomic.Int64            // attempts that have given their slot back, and whose outcome is not written yet
 
 	mutex    sync.Mutex
 	running  map[int64]*carried
@@ -136,9 +137,32 @@ func (w *Worker) Running() int {
 // Failed is how many tasks have ended without success in this worker.
 func (w *Worker) Failed() int { return int(w.failed.Load()) }
 
-// Alive reports whether the worker has renewed its lease in time.
+// Alive reports whether the worker has renewed its lease in time, and can claim: where nothing could be claimed for
+// deafAfter, it does nothing.
 func (w *Worker) Alive() bool {
+	if failed := w.failing.Load(); failed != nil && failed.last.Sub(failed.first) > deafAfter &&
+		time.Since(failed.last) < deafAfter {
+		return false
+	}
 	return time.Since(time.Unix(0, w.renewed.Load())) < w.Visibility
+}
+
+const deafAfter = 5 * storePause
+
+// failure is a number of claims that have failed one after another.
+type failure struct{ first, last time.Time }
+
+// claimed notes whether a claim has failed.
+func (w *Worker) claimed(err error) {
+	now := time.Now()
+	switch before := w.failing.Load(); {
+	case err == nil:
+		w.failing.Store(nil)
+	case before == nil:
+		w.failing.Store(&failure{now, now})
+	default:
+		w.failing.Store(&failure{before.first, now})
+	}
 }
 
 // Run carries tasks until stop ends, or until the queue is drained. After stop it claims no more and waits for the

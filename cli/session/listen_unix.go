@@ -21,6 +21,15 @@ func CheckDescriptors() error {
 		"\nhint: raise the limit with ulimit -n", limit.Cur)
 }
 
+// descriptors is how many files this process may have open.
+func descriptors() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 1024
+	}
+	return int(min(limit.Cur, 1<<30))
+}
+
 var forwarded = []syscall.Signal{
 	syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH,
 }

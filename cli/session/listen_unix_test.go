@@ -65,3 +65,17 @@ func TestReadBodyOfMessages(t *testing.T) {
 		t.Errorf("got %v, %v, ended at %v, want 6000 bytes and a time", body, err, host.inputEnded)
 	}
 }
+
+// Whoever opens as many connections as a server takes leaves its journal and its attempts what they need.
+func TestConnectionsLeaveDescriptors(t *testing.T) {
+	for _, tt := range []struct{ limit, slots, want int }{
+		{1 << 30, 64, 10_000}, {10_000, 64, 10_000 - 128 - 512}, {1024, 64, 384}, {256, 64, 16}, {1 << 30, 1000, 10_000},
+	} {
+		if got := connectionsBeside(tt.limit, tt.slots); got != tt.want {
+			t.Errorf("a limit of %d with %d slots: got %d, want %d", tt.limit, tt.slots, got, tt.want)
+		}
+	}
+	if got := descriptors(); got < 1 {
+		t.Errorf("got a limit of %d", got)
+	}
+}

@@ -11,5 +11,8 @@ const WakeSignal = syscall.Signal(0)
 
 var inheritable []syscall.Signal
 
+// descriptors has no limit that a user sets.
+func descriptors() int { return 1 << 30 }
+
 // CheckDescriptors accepts everything: Windows has no limit that a user sets.
 func CheckDescriptors() error { return nil }

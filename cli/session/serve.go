@@ -129,7 +129,7 @@ func (s *Service) open(p *Host, o ServiceOptions, file *policies.File, hasTLS bo
 	if !strings.HasPrefix(o.Listen, "unix:") {
 		s.Address = "http://" + s.listener.Addr().String()
 	}
-	s.listener = access.Bound(s.listener, mostConnections)
+	s.listener = access.Bound(s.listener, connectionsBeside(descriptors(), int(o.Concurrency)))
 	if hasTLS {
 		config, err := access.TLS(o.TLSCert, o.TLSKey, o.ClientCA, o.Lines.Warn)
 		if err != nil {
@@ -143,9 +143,18 @@ func (s *Service) open(p *Host, o ServiceOptions, file *policies.File, hasTLS bo
 	return nil
 }
 
+// connectionsBeside is how many connections a server takes with a limit of open files: whoever fills them leaves the
+// journal and the attempts what they need, which is a connection to the target, or the pipes of a command.
+func connectionsBeside(limit, slots int) int {
+	return min(mostConnections, max(leastConnections, limit-ownDescriptors-descriptorsOfASlot*slots))
+}
+
 const (
-	mostConnections = 10_000
-	blobTime        = 24 * time.Hour // how long a body is kept that no task names
+	mostConnections    = 10_000
+	leastConnections   = 16
+	ownDescriptors     = 128
+	descriptorsOfASlot = 8
+	blobTime           = 24 * time.Hour // how long a body is kept that no task names
 )
 
 // isBlob reports whether a call has a body of any type.
@@ -181,7 +190,7 @@ func (s *Service) config(p *Host, o ServiceOptions, file *policies.File) server.
 	if s.worker != nil {
 		c.Ready = append(c.Ready, server.Part{Name: "worker", Check: func(context.Context) error {
 			if !s.worker.Alive() {
-				return errors.New("the worker does not renew its lease")
+				return errors.New("the worker does not renew its lease, or can claim nothing")
 			}
 			return nil
 		}})

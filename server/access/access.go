@@ -8,6 +8,7 @@ package access
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -115,6 +116,9 @@ func (a *Access) Handler(next http.Handler) http.Handler {
 		}
 		identity, err := a.check(r)
 		if err != nil {
+			if found, ok := errors.AsType[*problem.Problem](err); ok && found.Status == http.StatusUnauthorized {
+				w.Header().Set("Connection", "close") // whoever is nobody here holds none of our connections
+			}
 			problem.Write(w, err)
 			return
 		}

@@ -120,3 +120,21 @@ func TestHostilePages(t *testing.T) {
 		})
 	}
 }
+
+// Whoever has no token keeps no connection: those of the server are for who has one.
+func TestNobodyKeepsAConnection(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	token := add(t, file, "reader", Read)
+	handler := New(Config{Tokens: open(t, file)}).Handler(whoAmI)
+	for credentials, want := range map[string]string{"": "close", "Bearer " + token: ""} {
+		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/", nil)
+		if credentials != "" {
+			r.Header.Set("Authorization", credentials)
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		if got := w.Header().Get("Connection"); got != want || (w.Code == http.StatusUnauthorized) != (want != "") {
+			t.Errorf("%q: got %d and Connection %q, want %q", credentials, w.Code, got, want)
+		}
+	}
+}

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -45,7 +49,25 @@ func CheckLoopback(listens net.Addr) error {
 		unspecified = netip.IPv6Unspecified()
 	}
 	_, err := findSocket(address, netip.AddrPortFrom(unspecified, 0))
+	if err == nil && isUnmapped(os.Geteuid()) {
+		err = errors.New("in this user namespace other users of the machine look like the user of the server")
+	}
 	return err
+}
+
+// isUnmapped reports whether a uid may be any user of the machine: in a user namespace the kernel gives those that it
+// does not map one uid, that of nobody.
+func isUnmapped(uid int) bool {
+	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
+	nobody := 65534
+	if err == nil {
+		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			nobody = n
+		}
+	}
+	users, err := os.ReadFile("/proc/self/uid_map")
+	mapsAll := err == nil && slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
+	return uid == nobody && !mapsAll
 }
 
 func addressOf(a net.Addr) netip.AddrPort {

@@ -1,15 +1,18 @@
 package access
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -177,5 +180,37 @@ func TestAnotherNetworkIsNotLookedInto(t *testing.T) {
 	testkit.Must(t, l.Close())
 	if err := CheckLoopback(l.Addr()); err == nil {
 		t.Error("got no error for a socket that is not there, want one")
+	}
+}
+
+// In a user namespace, one uid stands for all users that it does not map: whoever has that may be anybody.
+func TestOneUIDStandsForMany(t *testing.T) {
+	if os.Getenv("TEST_UNMAPPED") != "" {
+		fmt.Println("unmapped:", isUnmapped(65534), isUnmapped(0))
+		return
+	}
+	if isUnmapped(65534) {
+		t.Skip("the tests run in a user namespace")
+	}
+	for name, tt := range map[string]struct {
+		flags uintptr
+		want  string
+	}{
+		"outside": {0, "unmapped: false false"},
+		"inside":  {syscall.CLONE_NEWUSER, "unmapped: true false"},
+	} {
+		c := exec.Command(os.Args[0], "-test.run", "^TestOneUIDStandsForMany$")
+		c.Env = append(os.Environ(), "TEST_UNMAPPED=1")
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: tt.flags}
+		if tt.flags != 0 {
+			c.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getuid(), Size: 1}}
+		}
+		out, err := c.Output()
+		if errors.Is(err, syscall.EPERM) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EINVAL) {
+			t.Skipf("no user namespaces: %v", err)
+		}
+		if err != nil || !strings.Contains(string(out), tt.want) {
+			t.Errorf("%s: got %q, %v, want %q", name, out, err, tt.want)
+		}
 	}
 }

@@ -55,6 +55,9 @@ func peerOf(ctx context.Context) peer {
 func (p peer) identity() (Identity, error) {
 	const hint = "\nhint: a server with --token-file FILE takes tokens, and with --listen unix:PATH calls of its own user"
 	uid, err := p.uid()
+	if err == nil && isUnmapped(uid) {
+		err = fmt.Errorf("the user %d stands for many in this user namespace", uid)
+	}
 	switch {
 	case err != nil && p.unix:
 		return Identity{}, problem.Unauthorized("who is at the other end of the socket is not known: %v", err)

@@ -35,7 +35,11 @@ func checkPrivate(path string, info fs.FileInfo) error {
 		return fmt.Errorf("%s has mode %04o, so that others may use it\nhint: chmod 600 %s", path, mode, path)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return fmt.Errorf("%s belongs to the user %d\nhint: chown %d %s", path, stat.Uid, os.Geteuid(), path)
+		hint := fmt.Sprintf("chown %d %s", os.Geteuid(), path)
+		if os.Geteuid() == 0 { // then its server could not read it
+			hint = fmt.Sprintf("do this as its owner: sudo -u '#%d' retry ...", stat.Uid)
+		}
+		return fmt.Errorf("%s belongs to the user %d\nhint: %s", path, stat.Uid, hint)
 	}
 	return nil
 }

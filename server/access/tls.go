@@ -67,8 +67,10 @@ func (c *certificate) changed() bool {
 }
 
 // unchanged compares two looks at a file.
-func unchanged(a, b fs.FileInfo) bool {
-	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime()) && a.Mode() == b.Mode()
+func unchanged(a, b fs.FileInfo) bool { return sameContent(a, b) && a.Mode() == b.Mode() }
+
+func sameContent(a, b fs.FileInfo) bool {
+	return os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }
 
 // load reads both files. Between the replacement of one and of the other they do not match: the next handshake tries

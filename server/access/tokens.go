@@ -58,7 +58,10 @@ func (t *Tokens) refresh() {
 	if err == nil && t.seen != nil && unchanged(info, t.seen) {
 		return
 	}
-	if err = t.read(); err == nil {
+	if err = t.read(); err != nil && info != nil && t.seen != nil && !sameContent(info, t.seen) {
+		t.byID = nil // or one that was removed would hold
+	}
+	if err == nil {
 		t.broken = ""
 	} else if err.Error() != t.broken {
 		t.broken = err.Error()
@@ -66,8 +69,8 @@ func (t *Tokens) refresh() {
 	}
 }
 
-// read reads the file. Of a file with wrong lines the right ones hold. Where it is gone no token holds; where others
-// could have changed it or it cannot be read, those that were read before.
+// read reads the file. Of a file with wrong lines the right ones hold. Where it is gone no token holds, and
+// where it has changed and cannot be read. Where its mode alone was changed, those hold that were read before.
 func (t *Tokens) read() error {
 	f, err := os.Open(t.file)
 	if errors.Is(err, fs.ErrNotExist) {
