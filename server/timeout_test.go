@@ -52,7 +52,7 @@ func TestTimeoutsAreBounded(t *testing.T) {
 			if test.want == "" { // openapi.json as the tests read it has the usual maximum
 				got, err := g.client.Post(g.url+test.path, "application/json", strings.NewReader(body))
 				testkit.Must(t, err)
-				if testkit.Must(t, got.Body.Close()); got.StatusCode != 201 {
+				if testkit.Must(t, got.Body.Close()); got.StatusCode != http.StatusCreated {
 					t.Errorf("got %d, want 201", got.StatusCode)
 				}
 				return

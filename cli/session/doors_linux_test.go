@@ -234,7 +234,7 @@ func opened(t *testing.T, f flags.ServeFlags) *Service {
 	go func() { served <- s.server.Serve(ctx, s.http, s.listener) }()
 	t.Cleanup(func() {
 		cancel()
-		_ = <-served
+		testkit.Must(t, <-served)
 		testkit.Must(t, s.Close())
 	})
 	return s
