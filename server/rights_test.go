@@ -148,6 +148,29 @@ func TestCommandsAreShownToWhoMayMakeThem(t *testing.T) {
 	}
 }
 
+// Who may write policies does not change the command that follows a task.
+func TestWhatFollowsKeepsItsPolicy(t *testing.T) {
+	who := everything
+	g := judged(t, &who, true)
+	g.ask("PUT", "/retry-policies/esc", `{"maxAttempts": 2}`).wants(201)
+	var made []string
+	for _, id := range []string{`, "policyId": "esc"`, ""} {
+		made = append(made, g.create(`{"targetUrl": "https://example.org/", "onExhausted": {"command": ["deploy"]`+id+`}}`))
+	}
+	who = writing
+	g.ask("PUT", "/retry-policies/esc", `{"maxAttempts": 1000}`).wants(200)
+	g.ask("PUT", "/retry-policies/default", `{"maxAttempts": 1000, "timeoutMs": 1}`).wants(201)
+	for i, want := range []int{2, task.DefaultPolicy().Attempts} {
+		stored, err := g.queue.Find(t.Context(), made[i])
+		testkit.Must(t, err)
+		next, err := g.server.Decoder().Exhausted(stored)
+		testkit.Must(t, err)
+		if p := next.Policy; p.Attempts != want || p.Timeout != 0 {
+			t.Errorf("%s: got %d attempts, timeout %s, want %d and none", p.Name, p.Attempts, p.Timeout, want)
+		}
+	}
+}
+
 // A task that retry -- COMMAND carries is not the API's to change, whatever the client may do.
 func TestTasksOfTheCommandLineStayIts(t *testing.T) {
 	who := everything

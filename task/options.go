@@ -108,6 +108,10 @@ type Options struct {
 	Seed        *uint64       `json:"seed,omitempty"`         // makes the jitter repeatable; nil: it is not
 	Exhausted   string        `json:"exhausted,omitempty"`    // the JSON of a task to add when this one is dead; the API's
 	Mask        string        `json:"mask,omitempty"`         // a regular expression for what must not be shown
+
+	// ExhaustedPolicy is the JSON of the policy that the task of Exhausted gets, as it was when this task was made. It is
+	// empty where Exhausted has the policy inline, and in tasks that an older version made.
+	ExhaustedPolicy string `json:"exhausted_policy,omitempty"`
 }
 
 // Phase returns the task's phase: natural, unless the seed decides about all that is random.

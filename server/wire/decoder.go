@@ -112,6 +112,13 @@ func (d *Decoder) Exhausted(t *task.Task) (*task.Task, error) {
 		}
 		return p, nil
 	}
+	if text := t.Options.ExhaustedPolicy; text != "" {
+		var kept task.Policy
+		if err := json.Unmarshal([]byte(text), &kept); err != nil {
+			return nil, fmt.Errorf("read the policy of onExhausted of task %s: %w", t.ID, err)
+		}
+		lenient.Policy = func(string) (*task.Policy, error) { return &kept, nil }
+	}
 	next := lenient.read(o, Header{Exec: true}, true)
 	if err := o.Finish(); err != nil {
 		return nil, fmt.Errorf("read onExhausted of task %s: %w", t.ID, err)
@@ -316,7 +323,8 @@ func CheckKey(key string, most int) error {
 	return nil
 }
 
-// onExhausted reads the task that follows when this one is dead, and keeps it as it was sent.
+// onExhausted reads the task that follows when this one is dead, and keeps it as it was sent. A policy that it names is
+// kept beside it: who may change that later may not change what this client's task does.
 func (d *Decoder) onExhausted(o *problem.Object, t *task.Task, h Header) {
 	next := o.Object("onExhausted")
 	if next == nil {
@@ -329,4 +337,8 @@ func (d *Decoder) onExhausted(o *problem.Object, t *task.Task, h Header) {
 		next.Failf(bodyField(next), "the body has %d bytes, more than %d", n, d.limits().Inline)
 	}
 	t.Options.Exhausted = string(o.Raw("onExhausted"))
+	if !o.Failed() && !next.Has("policy") {
+		kept, _ := json.Marshal(follows.Policy) // as in policy: it always can be
+		t.Options.ExhaustedPolicy = string(kept)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,10 @@ func TestExhausted(t *testing.T) {
 		p, err := task.BuiltinPolicy(name)
 		return &p, err
 	}}
+	if other, err := gone.Exhausted(parent); err != nil || other.Policy.Name != "aws" {
+		t.Errorf("got %v, error %v, want the policy that the task was made with", other, err)
+	}
+	parent.Options.ExhaustedPolicy = "" // as an older version has made it
 	if other, err := gone.Exhausted(parent); err != nil || other.Policy.Name != task.DefaultPolicyName {
 		t.Errorf("got %v, error %v, want the default in place of a policy that is gone", other, err)
 	}
@@ -103,6 +108,66 @@ func TestExhausted(t *testing.T) {
 	if none, err := d.Exhausted(next); none != nil || err != nil {
 		t.Errorf("got %v, %v, want nothing to follow", none, err)
 	}
+}
+
+// Who changes a policy does not change what follows a task that was made before.
+func TestExhaustedKeepsItsPolicy(t *testing.T) {
+	attempts, timeout := 2, time.Hour
+	d := &Decoder{Directory: "/", Limits: Limits{Timeout: NoTimeout}, Policy: func(name string) (*task.Policy, error) {
+		p := task.DefaultPolicy()
+		p.Name, p.Attempts, p.Timeout = name, attempts, timeout
+		return &p, nil
+	}}
+	tests := []struct {
+		name, follower, policyID string
+		older                    bool
+		attempts                 int
+		timeout                  time.Duration
+	}{
+		{name: "named", follower: `"command": ["a"], "policyId": "esc"`, policyID: "esc", attempts: 2, timeout: time.Hour},
+		{name: "default", follower: `"command": ["a"]`, policyID: "default", attempts: 2, timeout: time.Hour},
+		{name: "null", follower: `"command": ["a"], "policy": null`, policyID: "default", attempts: 2, timeout: time.Hour},
+		{name: "own timeout", follower: `"command": ["a"], "timeoutMs": 5`, policyID: "default", attempts: 2,
+			timeout: 5 * time.Millisecond},
+		{name: "inline", follower: `"command": ["a"], "policy": {"maxAttempts": 7}`, attempts: 7},
+		{name: "of an older version", follower: `"command": ["a"], "policyId": "esc"`, policyID: "esc", older: true,
+			attempts: 1000, timeout: 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			attempts, timeout = 2, time.Hour
+			body := `{"targetUrl": "https://a.org/", "timeoutMs": 9, "onExhausted": {` + tt.follower + `}}`
+			parent := read(t, d, body, Header{Exec: true, Key: "k"})
+			if got, want := string(EncodeTask(parent, true).OnExhausted), `{`+tt.follower+`}`; !sameJSON(t, got, want) {
+				t.Errorf("got onExhausted %s, want %s", got, want)
+			}
+			attempts, timeout = 1000, 1
+			if again := read(t, d, body, Header{Exec: true, Key: "k"}); again.Payload != parent.Payload {
+				t.Error("got another payload for the same request, want the content of a named policy left out")
+			}
+			if tt.older {
+				parent.Options.ExhaustedPolicy = ""
+			}
+			next, err := d.Exhausted(parent)
+			testkit.Must(t, err)
+			if p := next.Policy; p.Name != tt.policyID || p.Attempts != tt.attempts || p.Timeout != tt.timeout {
+				t.Errorf("got policy %q, attempts %d, timeout %s, want %q, %d, %s", p.Name, p.Attempts, p.Timeout,
+					tt.policyID, tt.attempts, tt.timeout)
+			}
+		})
+	}
+	parent := read(t, d, `{"targetUrl": "https://a.org/", "onExhausted": {"command": ["a"]}}`, Header{Exec: true})
+	parent.Options.ExhaustedPolicy = "damaged"
+	if next, err := d.Exhausted(parent); err == nil {
+		t.Errorf("got %v, want an error for a policy that cannot be read", next)
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var first, second any
+	testkit.Must(t, json.Unmarshal([]byte(a), &first), json.Unmarshal([]byte(b), &second))
+	return reflect.DeepEqual(first, second)
 }
 
 func TestReferences(t *testing.T) {

@@ -788,6 +788,7 @@ func everyOption() task.Options {
 		Report: "/r\xff", Stdout: task.Destination{Path: "/out", Inode: math.MaxUint64},
 		Source: task.Source{Path: "/a/\xff\"b\u2028", Inode: math.MaxUint64, Size: math.MaxInt64, Modified: -1, Offset: 7,
 			Pipe: true, Terminal: true},
+		ExhaustedPolicy: `{"name":"a"}`,
 	}
 }
 
