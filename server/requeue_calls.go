@@ -137,6 +137,9 @@ func (s *Server) cancelRequeue(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case err != nil:
 		return err
+	case o.Exec && !s.mayRun(r):
+		return problem.Forbidden("the requeue was made by a client that may run commands" +
+			"\nhint: the server needs --allow-exec, and the client a token of scope admin")
 	case o.Status == requeueDone:
 		return problem.Conflict("the requeue is done")
 	}

@@ -171,6 +171,35 @@ func TestWhatFollowsKeepsItsPolicy(t *testing.T) {
 	}
 }
 
+// Who may not run commands does not stop a requeue of them either.
+func TestRequeuesOfCommandsAreStoppedByWhoMayRunThem(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		who            Grant
+		allowExec, own bool // own: the requeue leaves commands out
+		want           int
+	}{
+		{name: "admin", who: everything, allowExec: true, want: 204},
+		{name: "admin without --allow-exec", who: everything, want: 403},
+		{name: "writer", who: writing, allowExec: true, want: 403},
+		{name: "writer, one without commands", who: writing, allowExec: true, own: true, want: 204},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := judged(t, &tt.who, tt.allowExec)
+			_, err := g.queue.OwnOperation(t.Context(), "made") // so that this server does not carry it
+			testkit.Must(t, err, g.queue.PutOperation(t.Context(), state.Operation{
+				ID: "made", Status: requeueRunning, Exec: !tt.own, RatePerSecond: 1, CreatedAt: time.Now(),
+			}))
+			defer func() { testkit.Must(t, g.queue.DisownOperation("made")) }()
+			g.ask("DELETE", "/requeues/made", "").wants(tt.want)
+			want := map[int]string{204: "cancelled", 403: requeueRunning}[tt.want]
+			if got := g.ask("GET", "/requeues/made", "").wants(200).json()["status"]; got != want {
+				t.Errorf("got %v, want %s", got, want)
+			}
+		})
+	}
+}
+
 // A task that retry -- COMMAND carries is not the API's to change, whatever the client may do.
 func TestTasksOfTheCommandLineStayIts(t *testing.T) {
 	who := everything

@@ -59,8 +59,8 @@ func doors() map[string][]door {
 		"listDeadLetters": {{needs: read}},
 		"listRequeues":    {{needs: read}},
 		"createRequeue":   {{needs: write, body: `{"filter": {"tag": "nothing"}}`}},
-		"getRequeue":      {{needs: read, id: running}},
-		"cancelRequeue":   {{needs: write, id: running}},
+		"getRequeue":      {{needs: read, id: running(false)}, {needs: read, id: running(true)}},
+		"cancelRequeue":   {{needs: write, id: running(false)}, {needs: write, runs: true, id: running(true)}},
 
 		"listPolicies":  {{needs: read}},
 		"createPolicy":  {{needs: write, body: `{"policyId": "made", "maxAttempts": 2}`}},
@@ -309,14 +309,18 @@ func named(name string) func(*testing.T, *Service) string {
 	return func(*testing.T, *Service) string { return name }
 }
 
-// running is a requeue that another server carries.
-func running(t *testing.T, s *Service) string {
-	t.Helper()
-	o := state.Operation{ID: uuid.NewString(), Status: state.OperationRunning, RatePerSecond: 1, CreatedAt: time.Now()}
-	_, err := s.queue.OwnOperation(t.Context(), o.ID)
-	testkit.Must(t, err, s.queue.PutOperation(t.Context(), o))
-	t.Cleanup(func() { _ = s.queue.DisownOperation(o.ID) })
-	return o.ID
+// running returns what makes a requeue that another server carries; exec is one of commands, too.
+func running(exec bool) func(*testing.T, *Service) string {
+	return func(t *testing.T, s *Service) string {
+		t.Helper()
+		o := state.Operation{
+			ID: uuid.NewString(), Status: state.OperationRunning, Exec: exec, RatePerSecond: 1, CreatedAt: time.Now(),
+		}
+		_, err := s.queue.OwnOperation(t.Context(), o.ID)
+		testkit.Must(t, err, s.queue.PutOperation(t.Context(), o))
+		t.Cleanup(func() { _ = s.queue.DisownOperation(o.ID) })
+		return o.ID
+	}
 }
 
 func policy(t *testing.T, s *Service) string {
