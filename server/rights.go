@@ -53,6 +53,8 @@ func (s *Server) shown(r *http.Request, t *task.Task, full bool) wire.Task {
 		if w.Details != nil {
 			w.Details.Directory = ""
 			w.Details.OnExhausted = nil
+			p := &w.Details.Policy
+			p.RetryOn, p.StopOn, p.SuccessOn, p.Rules = nil, nil, nil, nil // they quote what the command writes
 		}
 		if w.LastAttempt != nil {
 			hideOutput(t, w.LastAttempt)

@@ -148,6 +148,38 @@ func TestCommandsAreShownToWhoMayMakeThem(t *testing.T) {
 	}
 }
 
+// The conditions of a command quote what it writes.
+func TestConditionsOfCommandsAreShownToWhoMayMakeThem(t *testing.T) {
+	who := everything
+	g := judged(t, &who, true)
+	const policy = `"policy": {"retryOn": ["stderr matches \"secret1\""], "stopOn": ["stderr matches \"secret2\""],
+		"successOn": ["stderr matches \"secret3\""], "rules": [{"when": "stderr matches \"secret4\"", "backoff": "1s"}]}`
+	ran := g.create(`{"command": ["deploy"], ` + policy + `}`)
+	sent := g.create(`{"targetUrl": "https://example.org/", "policy": {"stopOn": ["body matches \"secret5\""]}}`)
+	const one, full = "/retry-tasks/", "?view=full"
+	calls := []string{"/retry-tasks" + full, one + ran + full, one + sent + full}
+	secrets := func() (found string) {
+		for _, call := range calls {
+			body := g.ask("GET", call, "").wants(200).body
+			for _, n := range "12345" {
+				if strings.Contains(body, "secret"+string(n)) {
+					found += string(n)
+				}
+			}
+			found += " "
+		}
+		return found
+	}
+	if got, want := secrets(), "12345 1234 5 "; got != want {
+		t.Errorf("admin: got %q, want %q", got, want)
+	}
+	for _, who = range []Grant{{Read: true}, writing} {
+		if got, want := secrets(), "5  5 "; got != want {
+			t.Errorf("%+v: got %q, want %q", who, got, want)
+		}
+	}
+}
+
 // Who may write policies does not change the command that follows a task.
 func TestWhatFollowsKeepsItsPolicy(t *testing.T) {
 	who := everything
