@@ -15,11 +15,20 @@ import (
 //go:embed openapi.json
 var openAPI string
 
-// openapi is GET /openapi.json. The maximum of timeouts is that of this server.
+// openapi is GET /openapi.json. It needs no token, so it is encoded once.
 func (s *Server) openapi(w http.ResponseWriter, r *http.Request) error {
+	described, err := s.described()
+	if err == nil {
+		described.reply(w, r, http.StatusOK)
+	}
+	return err
+}
+
+// describe encodes the description. The maximum of timeouts is that of this server.
+func (s *Server) describe() (tagged, error) {
 	maximum := func(l wire.Limits) string {
 		return `"maximum": ` + strconv.FormatInt(l.Timeout.Milliseconds(), 10)
 	}
 	text := strings.ReplaceAll(openAPI, maximum(wire.DefaultLimits()), maximum(s.Limits.Limits))
-	return replyTagged(w, r, http.StatusOK, json.RawMessage(text))
+	return newTagged(json.RawMessage(text))
 }

@@ -89,6 +89,16 @@ func TestEveryCallIsDescribed(t *testing.T) {
 	}
 }
 
+// Nobody needs a token for the description, so it costs no more than to send it.
+func TestDescriptionIsEncodedOnce(t *testing.T) {
+	s := newRig(t).server
+	one, err := s.described()
+	testkit.Must(t, err)
+	if two, _ := s.described(); &one.line[0] != &two.line[0] {
+		t.Error("got it encoded twice, want once")
+	}
+}
+
 func TestDocsNameEveryCall(t *testing.T) {
 	docs := testkit.Contents(t, "../docs/api.md")
 	for _, call := range (&Server{}).calls() {

@@ -19,33 +19,55 @@ import (
 // reply writes a value as JSON.
 func reply(w http.ResponseWriter, status int, value any) error {
 	body, err := json.Marshal(value)
-	if err != nil {
-		return err
+	if err == nil {
+		writeLine(w, status, append(body, '\n'))
 	}
+	return err
+}
+
+// writeLine writes a line of JSON.
+func writeLine(w http.ResponseWriter, status int, line []byte) {
 	header := w.Header()
 	header["Content-Type"] = []string{"application/json"}
-	header["Content-Length"] = []string{strconv.Itoa(len(body) + 1)}
+	header["Content-Length"] = []string{strconv.Itoa(len(line))}
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
-	return nil
+	_, _ = w.Write(line) // the client may be gone
+}
+
+// tagged is a line of JSON with its ETag.
+type tagged struct {
+	line []byte
+	tag  string
+}
+
+func newTagged(value any) (tagged, error) {
+	body, err := json.Marshal(value)
+	if err != nil {
+		return tagged{}, err
+	}
+	hash := fnv.New64a()
+	_, _ = hash.Write(body)
+	return tagged{append(body, '\n'), `"` + strconv.FormatUint(hash.Sum64(), 36) + `"`}, nil
+}
+
+// reply writes the line, or 304 where the client has it already.
+func (t tagged) reply(w http.ResponseWriter, r *http.Request, status int) {
+	w.Header()["Etag"] = []string{t.tag}
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && matches(r.Header.Get("If-None-Match"), t.tag) {
+		w.Header().Set("Cache-Control", "no-cache")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	writeLine(w, status, t.line)
 }
 
 // replyTagged writes a value as JSON with an ETag, or 304 where the client has it already.
 func replyTagged(w http.ResponseWriter, r *http.Request, status int, value any) error {
-	body, err := json.Marshal(value)
-	if err != nil {
-		return err
+	t, err := newTagged(value)
+	if err == nil {
+		t.reply(w, r, status)
 	}
-	hash := fnv.New64a()
-	_, _ = hash.Write(body)
-	tag := `"` + strconv.FormatUint(hash.Sum64(), 36) + `"`
-	w.Header()["Etag"] = []string{tag}
-	if (r.Method == http.MethodGet || r.Method == http.MethodHead) && matches(r.Header.Get("If-None-Match"), tag) {
-		w.Header().Set("Cache-Control", "no-cache")
-		w.WriteHeader(http.StatusNotModified)
-		return nil
-	}
-	return reply(w, status, json.RawMessage(body))
+	return err
 }
 
 // matches reports whether a list of ETags names one. A weak one is the same here: nothing but the bytes is compared.

@@ -89,6 +89,8 @@ type Server struct {
 	events   *events
 	requeues *requeues
 
+	described func() (tagged, error) // openapi.json
+
 	draining atomic.Bool           // it ends: not ready
 	fault    atomic.Pointer[fault] // why the store could not be written last time; nil: it could
 	stopped  chan struct{}         // closed by Close
@@ -105,6 +107,7 @@ func New(c Config) (*Server, error) {
 	s.stop = sync.OnceFunc(func() { close(s.stopped) })
 	s.events = newEvents(s)
 	s.requeues = newRequeues(s)
+	s.described = sync.OnceValues(s.describe)
 	s.mux = s.routes()
 	if err := s.requeues.resume(); err != nil {
 		return nil, fmt.Errorf("read the requeues: %w", err)
