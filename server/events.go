@@ -28,14 +28,14 @@ const heartbeat = 15 * time.Second
 // time.
 const revoked = time.Second
 
-// event is a step of a task.
+// event is a step of a task. It is encoded once for all streams.
 type event struct {
 	TaskID  string      `json:"taskId"`
 	Status  task.Status `json:"status"`
 	Attempt int         `json:"attemptNumber"`
 	At      int64       `json:"at"`
 
-	name string
+	text []byte // as streams have it
 }
 
 // The names of events.
@@ -104,7 +104,10 @@ func (e *events) add(c state.Change) {
 		if c.Unfollowed {
 			name = unfollowedEvent
 		}
-		e.ring[e.next%keptEvents] = event{c.ID, c.Status, c.Attempt, c.At.UnixMilli(), name}
+		one := event{TaskID: c.ID, Status: c.Status, Attempt: c.Attempt, At: c.At.UnixMilli()}
+		data, _ := json.Marshal(one)
+		one.text = fmt.Appendf(nil, "id: %s-%d\nevent: %s\ndata: %s\n\n", e.begun, e.next+1, name, data)
+		e.ring[e.next%keptEvents] = one
 		e.next++
 		e.first = max(e.first, e.next-keptEvents)
 	}
@@ -174,9 +177,8 @@ func (s *Server) streamEvents(w http.ResponseWriter, r *http.Request) error {
 		if lost {
 			text = fmt.Appendf(text, "id: %s-%d\nevent: reset\ndata: {}\n\n", e.begun, next)
 		}
-		for i, one := range list {
-			data, _ := json.Marshal(one)
-			text = fmt.Appendf(text, "id: %s-%d\nevent: %s\ndata: %s\n\n", e.begun, from+int64(i)+1, one.name, data)
+		for _, one := range list {
+			text = append(text, one.text...)
 		}
 		from = next
 		if s.MayRead != nil && !s.MayRead(r) {

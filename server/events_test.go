@@ -139,8 +139,14 @@ func TestOldEventsGo(t *testing.T) {
 	if list, _, lost, _ := e.since(0, now); !lost || list != nil {
 		t.Errorf("got %v, lost %v, want the old one gone", list, lost)
 	}
-	if list, _, _, _ := e.since(1, now); len(list) != 1 || list[0].TaskID != "new" {
-		t.Errorf("got %v, want the new one", list)
+	list, _, _, _ := e.since(1, now)
+	if len(list) != 1 || list[0].TaskID != "new" {
+		t.Fatalf("got %v, want the new one", list)
+	}
+	again, _, _, _ := e.since(1, now)
+	text, want := list[0].text, "id: "+e.begun+"-2\nevent: task\n"
+	if &text[0] != &again[0].text[0] || !strings.HasPrefix(string(text), want) {
+		t.Errorf("got %q, want %q, encoded once for all streams", text, want)
 	}
 }
 
