@@ -54,7 +54,7 @@ type previewLoad struct {
 	Local float64 `json:"local"` // 1 is even
 }
 
-// previewPolicy is POST /retry-policies:preview.
+// previewPolicy is POST /retry-policies:preview. Like a read, it waits for its turn: it takes long for its answer.
 func (s *Server) previewPolicy(w http.ResponseWriter, r *http.Request) error {
 	o, err := s.body(w, r)
 	if err != nil {
@@ -63,7 +63,12 @@ func (s *Server) previewPolicy(w http.ResponseWriter, r *http.Request) error {
 	var p task.Policy
 	if inline := o.Object("policy"); inline != nil {
 		inline.Raw("source")
-		p = wire.ReadPolicy(inline, s.Limits.Limits)
+		p, err = taking(r.Context(), s.reads, func() (task.Policy, error) {
+			return wire.ReadPolicy(inline, s.Limits.Limits), nil
+		})
+		if err != nil {
+			return err
+		}
 	}
 	switch name := o.String("policyId", task.DefaultPolicyName); {
 	case o.Has("policy") && o.Has("policyId"):
@@ -99,9 +104,15 @@ func (s *Server) previewPolicy(w http.ResponseWriter, r *http.Request) error {
 			Tasks: options.Tasks, Seed: options.Seed, Retries: []previewRetry{},
 		})
 	}
-	study, err := plot.NewStudy(plot.Subject{Label: p.Name, Policy: p}, options)
+	study, err := taking(r.Context(), s.reads, func() (plot.Study, error) {
+		study, err := plot.NewStudy(plot.Subject{Label: p.Name, Policy: p}, options)
+		if err != nil {
+			return study, problem.Unprocessable("%v", err)
+		}
+		return study, nil
+	})
 	if err != nil {
-		return problem.Unprocessable("%v", err)
+		return err
 	}
 	return reply(w, http.StatusOK, previewOf(&p, study, options))
 }

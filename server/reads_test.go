@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -77,5 +78,37 @@ func TestListsTakeTurns(t *testing.T) {
 			t.Errorf("got %d served, %d at a time, want %d, %d at a time", got, most, 100+listReads, listReads)
 		}
 		s.Close()
+	})
+}
+
+// A preview computes for long, so it takes turns with the reads. What is wrong with it is told at once.
+func TestPreviewsTakeTurns(t *testing.T) {
+	stored, err := sqlite.OpenQueue(t.Context(), t.TempDir())
+	testkit.Must(t, err)
+	defer func() { _ = stored.Close() }()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := New(Config{Queue: quietQueue{stored}})
+		testkit.Must(t, err)
+		defer s.Close()
+		wants := func(body string, status int) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodPost, "/retry-policies:preview", strings.NewReader(body))
+			s.Handler().ServeHTTP(w, r)
+			if w.Code != status {
+				t.Errorf("%s: got %d %s, want %d", body, w.Code, w.Body, status)
+			}
+		}
+		for range listReads {
+			s.reads.turns <- struct{}{}
+		}
+		wants(`{"policyId": "sidekiq"}`, http.StatusServiceUnavailable)
+		wants(`{"policy": {"maxAttempts": 3}}`, http.StatusServiceUnavailable)
+		wants(`{"unknown": 1}`, http.StatusUnprocessableEntity)
+		<-s.reads.turns
+		wants(`{"policyId": "sidekiq"}`, http.StatusOK)
+		wants(`{"policy": {"maxAttempts": 3}}`, http.StatusOK)
+		if got := len(s.reads.turns); got != listReads-1 {
+			t.Errorf("got %d turns taken, want %d", got, listReads-1)
+		}
 	})
 }

@@ -14,6 +14,9 @@ import (
 // maxMistakes bounds how many mistakes are listed: a hostile body of 1 MiB can have 200,000.
 const maxMistakes = 1000
 
+// maxNames bounds the names of an object: a hostile body of 1 MiB can have 90,000.
+const maxNames = 1000
+
 // Object is a JSON object of a request. Its methods return the value of a field, or the fallback where the field is
 // missing, null or wrong; what is wrong is remembered, and Finish tells all of it. So a handler is a list of fields:
 //
@@ -29,7 +32,8 @@ const maxMistakes = 1000
 //	}
 //
 // A field that no method has asked for is unknown. The methods that read return fallbacks for a nil Object, so that a
-// field that is missing can be read through. Read an object within another once.
+// field that is missing can be read through. Object and Objects return nil also for what is wrong. Read an object
+// within another once.
 type Object struct {
 	report  *report
 	pointer string
@@ -48,9 +52,14 @@ type report struct {
 	counts   map[string]int // see Within
 }
 
+// newObject returns nil for an object with more than maxNames names, which is one mistake.
 func newObject(report *report, pointer string, raw json.RawMessage) *Object {
 	o := &Object{report: report, pointer: pointer}
-	members := membersOf(raw)
+	members := membersOf(raw, maxNames)
+	if len(members) > maxNames {
+		report.add(pointer, fmt.Sprintf("the object has more than %d names", maxNames))
+		return nil
+	}
 	o.index = make(map[string]int, len(members))
 	for _, m := range members {
 		if _, twice := o.index[m.name]; twice {
@@ -134,11 +143,13 @@ func (o *Object) findUnknown() {
 		if slices.Contains(o.asked, m.name) {
 			continue
 		}
+		if len(o.report.mistakes) >= maxMistakes {
+			o.report.more++ // it is not told
+			continue
+		}
 		hint := ""
-		if len(o.report.mistakes) < maxMistakes { // else it is not told
-			if near := text.Nearest(m.name, o.asked); near != "" {
-				hint = fmt.Sprintf("\nhint: did you mean %q?", near)
-			}
+		if near := text.Nearest(m.name, o.asked); near != "" {
+			hint = fmt.Sprintf("\nhint: did you mean %q?", near)
 		}
 		o.Failf(m.name, "unknown field%s", hint)
 	}

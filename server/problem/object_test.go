@@ -2,6 +2,7 @@ package problem
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"reflect"
 	"slices"
@@ -202,14 +203,46 @@ func TestOneField(t *testing.T) {
 	}
 }
 
+// names returns an object with so many names.
+func names(count int) string {
+	var b strings.Builder
+	for i := range count {
+		fmt.Fprintf(&b, `,"n%d":1`, i)
+	}
+	return "{" + strings.TrimPrefix(b.String(), ",") + "}"
+}
+
 // A hostile body cannot make a long answer, or hours of looking for the nearest name.
 func TestManyMistakes(t *testing.T) {
-	body := "{" + strings.Repeat(`"a":1,`, 5000) + `"a":1}`
-	o := parse(t, body)
-	p := (*Problem)(nil)
-	if err := o.Finish(); !errors.As(err, &p) || len(p.Errors) != maxMistakes ||
-		p.Detail != "the body has 5001 mistakes, the first 1000 are listed" {
-		t.Errorf("got %d mistakes, %q, want 1000 of 5001", len(p.Errors), p.Detail)
+	for name, object := range map[string]string{
+		"unknown": names(maxNames), "twice": "{" + strings.Repeat(`"a":1,`, maxNames-1) + `"a":1}`,
+	} {
+		o := parse(t, `{"list":[`+strings.Repeat(object+",", 4)+object+`]}`)
+		o.Objects("list", 5)
+		p := (*Problem)(nil)
+		if err := o.Finish(); !errors.As(err, &p) || len(p.Errors) != maxMistakes ||
+			p.Detail != "the body has 5000 mistakes, the first 1000 are listed" {
+			t.Errorf("%s: got %d mistakes, %q, want 1000 of 5000", name, len(p.Errors), p.Detail)
+		}
+	}
+}
+
+// An object with too many names is one mistake, and none of them is read.
+func TestManyNames(t *testing.T) {
+	if _, err := Parse([]byte(names(maxNames))); err != nil {
+		t.Errorf("%d names: got %v, want none", maxNames, err)
+	}
+	_, err := Parse([]byte(names(90_000)))
+	if got, want := mistakes(t, err), []string{": the object has more than 1000 names"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	o := parse(t, `{"one":`+names(maxNames+1)+`,"list":[`+names(maxNames+1)+`,{"a":1}],"sent":`+names(maxNames+1)+`}`)
+	o.Raw("sent") // a body that is passed on may have more
+	one, list := o.Object("one"), o.Objects("list", 2)
+	list[1].Int("a", 0, 0, 1)
+	want := []string{"/one: the object has more than 1000 names", "/list/0: the object has more than 1000 names"}
+	if got := mistakes(t, o.Finish()); one != nil || list[0] != nil || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -32,7 +32,7 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64) (*Object, error) 
 }
 
 // Parse reads a JSON object. The error is a *Problem: 400 for what is not JSON, with the offset in bytes; 422 for
-// another value than an object. The object refers to body.
+// another value than an object, and for one with more than maxNames names. The object refers to body.
 func Parse(body []byte) (*Object, error) {
 	if err := check(body); err != nil {
 		return nil, err
@@ -41,9 +41,10 @@ func Parse(body []byte) (*Object, error) {
 	report := &report{}
 	if body[0] != '{' {
 		report.add("", "want an object, got "+kind(body))
-		return nil, report.problem()
+	} else if o := newObject(report, "", body); o != nil {
+		return o, nil
 	}
-	return newObject(report, "", body), nil
+	return nil, report.problem()
 }
 
 func check(body []byte) error {

@@ -15,9 +15,10 @@ type member struct {
 	value json.RawMessage
 }
 
-// membersOf returns the members of an object in their order, those with the same name included.
-func membersOf(object json.RawMessage) (members []member) {
-	for rest := skip(object[1:]); rest[0] != '}'; rest = skip(rest) {
+// membersOf returns the first members of an object in their order, those with the same name included. There is one
+// more than most where the object has more.
+func membersOf(object json.RawMessage, most int) (members []member) {
+	for rest := skip(object[1:]); rest[0] != '}' && len(members) <= most; rest = skip(rest) {
 		end := valueEnd(rest)
 		name, _ := unquote(rest[:end])
 		rest = skip(rest[end:])[1:] // the colon

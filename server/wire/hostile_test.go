@@ -26,9 +26,11 @@ func TestHostileBodies(t *testing.T) {
 	named := func(i int) string { return fmt.Sprintf(`"h%d":"a"`, i) }
 	long := strings.Repeat("x", 300_000)
 	for _, tt := range []struct{ name, target, field, want string }{
-		{"headers", "http://a.b/", `"headers":{` + list(90_000, named) + `}`, "/headers: there are more than 100 headers"},
+		{"headers", "http://a.b/", `"headers":{` + list(90_000, named) + `}`,
+			"/headers: the object has more than 1000 names"},
+		{"some headers", "http://a.b/", `"headers":{` + list(101, named) + `}`, "/headers: there are more than 100 headers"},
 		{"metadata", "grpc://a.b:1/a.B/C", `"headers":{` + list(90_000, named) + `}`,
-			"/headers: there are more than 100 headers"},
+			"/headers: the object has more than 1000 names"},
 		{"values of two headers", "http://a.b/", `"headers":{"a":[` + list(60, always(`""`)) + `],"b":[` +
 			list(60, always(`""`)) + `]}`, "/headers: there are more than 100 headers"},
 		{"values of a header", "http://a.b/", `"headers":{"a":[` + list(200_000, always("1")) + `]}`,
