@@ -66,10 +66,11 @@ func (q *query) choice(name string, choices ...string) string {
 	return value
 }
 
-// The numbers of rows in a part of a list.
+// The numbers of rows in a part of a list, and of bytes: a part that has more of them ends there.
 const (
 	usualLimit   = 50
 	largestLimit = 200
+	largestPart  = 1 << 20
 )
 
 func (q *query) limit() int {
@@ -214,6 +215,9 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 		f.Since.UnixMilli(), "|", f.Until.UnixMilli())
 	f.Limit, f.Cursor = q.limit(), q.cursor(list)
 	full := q.choice("view", "short", "full") == "full"
+	if full {
+		f.Bytes = largestPart
+	}
 	if q.err != nil {
 		return q.err
 	}
@@ -231,5 +235,5 @@ func (s *Server) listTasks(w http.ResponseWriter, r *http.Request) error {
 	if page.Next != 0 {
 		answer.Next = q.next(w, r, page.Next, list)
 	}
-	return replyTagged(w, r, http.StatusOK, answer)
+	return s.held.reply(w, r, answer)
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/10f93571/retry/server/blobs"
@@ -68,6 +69,32 @@ func replyTagged(w http.ResponseWriter, r *http.Request, status int, value any) 
 		t.reply(w, r, status)
 	}
 	return err
+}
+
+// mostHeld bounds the bytes of parts of lists that are being written: a client that does not read holds its own for as
+// long as a write may take. Parts of at most smallPart do not count.
+const (
+	mostHeld  = 64 << 20
+	smallPart = 64 << 10
+)
+
+// held is how many bytes of parts of lists are being written.
+type held struct{ bytes atomic.Int64 }
+
+// reply writes a part of a list with an ETag, unless clients hold too many bytes already.
+func (h *held) reply(w http.ResponseWriter, r *http.Request, value any) error {
+	t, err := newTagged(value)
+	if err != nil {
+		return err
+	}
+	if size := int64(len(t.line)); size > smallPart {
+		defer h.bytes.Add(-size)
+		if h.bytes.Add(size) > mostHeld {
+			return problem.Unavailable(time.Second, "too many clients read slowly\nhint: send it again later")
+		}
+	}
+	t.reply(w, r, http.StatusOK)
+	return nil
 }
 
 // matches reports whether a list of ETags names one. A weak one is the same here: nothing but the bytes is compared.

@@ -88,6 +88,7 @@ type Server struct {
 	pending  pending
 	events   *events
 	requeues *requeues
+	held     held
 
 	described func() (tagged, error) // openapi.json
 

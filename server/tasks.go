@@ -165,7 +165,7 @@ func (s *Server) listAttempts(w http.ResponseWriter, r *http.Request) error {
 		Attempts []wire.Attempt `json:"attempts"`
 		Next     *string        `json:"next"`
 	}{Attempts: []wire.Attempt{}}
-	if len(attempts) > limit {
+	if limit = fitting(attempts, limit); len(attempts) > limit {
 		attempts = attempts[:limit]
 		answer.Next = q.next(w, r, int64(attempts[limit-1].Number), r.PathValue("taskId"))
 	}
@@ -177,5 +177,16 @@ func (s *Server) listAttempts(w http.ResponseWriter, r *http.Request) error {
 		}
 		answer.Attempts = append(answer.Attempts, w)
 	}
-	return reply(w, http.StatusOK, answer)
+	return s.held.reply(w, r, answer)
+}
+
+// fitting returns how many attempts a part of a list has, by the output that is kept of them: at least one.
+func fitting(attempts []task.Attempt, limit int) int {
+	size := 0
+	for i, a := range attempts {
+		if size += len(a.Outcome.Stdout) + len(a.Outcome.Stderr); size > largestPart {
+			return min(i+1, limit)
+		}
+	}
+	return limit
 }

@@ -212,6 +212,7 @@ type PageFilter struct {
 	Since     time.Time // made at this time or later
 	Until     time.Time // made before
 	Limit     int       // 0 is DefaultPage
+	Bytes     int       // ends a page with the task by which its tasks have more than these; 0 for no limit
 	Cursor    int64     // numbers below it; 0 for all
 }
 

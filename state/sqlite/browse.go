@@ -47,7 +47,7 @@ func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, 
 	f.Limit = cmp.Or(f.Limit, state.DefaultPage)
 	err = q.reading(ctx, func(c *conn.Conn) error {
 		page = state.Page{}
-		top := f.Cursor
+		size, top := 0, f.Cursor
 		if top == 0 {
 			if err := c.Row("SELECT coalesce(max(number), 0) + 1 FROM tasks", nil, &top); err != nil {
 				return err
@@ -57,9 +57,13 @@ func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, 
 			bottom := max(0, top-rows-1)
 			bound := slices.Concat([]any{top, bottom}, args, []any{f.Limit + 1 - len(page.Tasks)})
 			err := c.Each(ctx, query, bound, func(scan conn.Scanner) (bool, error) {
-				t, err := q.scanTask(scan)
+				t, err := q.scanTask(func(to ...any) error {
+					err := scan(to...)
+					size += textIn(to)
+					return err
+				})
 				page.Tasks = append(page.Tasks, t)
-				return true, err
+				return f.Bytes == 0 || size <= f.Bytes, err
 			})
 			top = bottom + 1
 			switch {
@@ -68,6 +72,9 @@ func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, 
 			case len(page.Tasks) > f.Limit:
 				page.Tasks = page.Tasks[:f.Limit]
 				page.Next = page.Tasks[f.Limit-1].Number
+				return nil
+			case f.Bytes > 0 && size > f.Bytes:
+				page.Next = page.Tasks[len(page.Tasks)-1].Number
 				return nil
 			case bottom == 0:
 				return nil
@@ -78,6 +85,19 @@ func (q *Queue) Page(ctx context.Context, f state.PageFilter) (page state.Page, 
 		}
 	})
 	return page, err
+}
+
+// textIn returns how many bytes of text were copied to the columns of a row.
+func textIn(columns []any) (size int) {
+	for _, column := range columns {
+		switch column := column.(type) {
+		case *string:
+			size += len(*column)
+		case *[]byte:
+			size += len(*column)
+		}
+	}
+	return size
 }
 
 // narrowed returns what follows from the statuses of a page and has an index of fewer tasks t, and how many numbers a

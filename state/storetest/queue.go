@@ -67,6 +67,7 @@ func RunQueue(t *testing.T, create CreateQueue) {
 		{"CancelNested", s.cancelNested},
 		{"PageFilters", s.pageFilters},
 		{"APageStaysWhileTasksAreAdded", s.aPageStaysWhileTasksAreAdded},
+		{"APageEndsByItsBytes", s.aPageEndsByItsBytes},
 		{"AttemptsAfter", s.attemptsAfter},
 		{"Groups", s.groups},
 		{"Counts", s.counts},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,6 +163,47 @@ func (s queueSuite) aPageStaysWhileTasksAreAdded(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A page ends with the task by which it has too many bytes, so each has one at least, and none is left out.
+func (s queueSuite) aPageEndsByItsBytes(t *testing.T) {
+	p := s.start(t).register()
+	for range 5 {
+		tk := NewRequest("example.org")
+		tk.Tags = []string{strings.Repeat("x", 10_000)}
+		p.add(tk)
+	}
+	for _, tt := range []struct {
+		bytes, limit int
+		want         []int
+	}{
+		{bytes: 0, limit: 5, want: []int{5}},
+		{bytes: 1 << 20, limit: 5, want: []int{5}},
+		{bytes: 15_000, limit: 5, want: []int{2, 2, 1}},
+		{bytes: 15_000, limit: 1, want: []int{1, 1, 1, 1, 1}},
+		{bytes: 1, limit: 5, want: []int{1, 1, 1, 1, 1}},
+	} {
+		var got []int
+		numbers := map[int64]bool{}
+		f := state.PageFilter{Limit: tt.limit, Bytes: tt.bytes}
+		for {
+			page, err := p.Page(t.Context(), f)
+			Must(t, err)
+			if len(page.Tasks) > 0 { // the last may be empty
+				got = append(got, len(page.Tasks))
+			}
+			for _, tk := range page.Tasks {
+				numbers[tk.Number] = true
+			}
+			if f.Cursor = page.Next; f.Cursor == 0 {
+				break
+			}
+		}
+		if !slices.Equal(got, tt.want) || len(numbers) != 5 {
+			t.Errorf("%d bytes, %d tasks: got pages of %v with %d tasks, want %v with 5", tt.bytes, tt.limit, got,
+				len(numbers), tt.want)
+		}
 	}
 }
 
