@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -57,18 +58,21 @@ func CheckLoopback(listens net.Addr) error {
 
 // isUnmapped reports whether a uid may be any user of the machine: in a user namespace the kernel gives those that it
 // does not map one uid, that of nobody.
-func isUnmapped(uid int) bool {
-	text, err := os.ReadFile("/proc/sys/kernel/overflowuid")
-	nobody := 65534
-	if err == nil {
-		if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-			nobody = n
+func isUnmapped(uid int) bool { return uid == unmapped() }
+
+// unmapped is that uid; -1 where all users are mapped. It is asked for at each request without a token.
+var unmapped = sync.OnceValue(func() int {
+	users, err := os.ReadFile("/proc/self/uid_map")
+	if err == nil && slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"}) {
+		return -1
+	}
+	if text, err := os.ReadFile("/proc/sys/kernel/overflowuid"); err == nil {
+		if uid, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+			return uid
 		}
 	}
-	users, err := os.ReadFile("/proc/self/uid_map")
-	mapsAll := err == nil && slices.Equal(strings.Fields(string(users)), []string{"0", "0", "4294967295"})
-	return uid == nobody && !mapsAll
-}
+	return 65534
+})
 
 func addressOf(a net.Addr) netip.AddrPort {
 	tcp, ok := a.(*net.TCPAddr)
