@@ -19,7 +19,8 @@ func (g *grouped) Groups(_ context.Context, f state.PageFilter, _ int) ([]state.
 	return []state.Group{{Host: "a", PolicyID: "fast"}, {PolicyID: "fast"}, {Host: "a"}}, nil
 }
 
-// The journal leaves out other hosts and policies before it groups; what it cannot say, none, is left out of the groups.
+// The journal leaves out other hosts and policies before it groups; what it cannot say, none, is left out of the
+// groups.
 func TestGroupsOfAHostAndAPolicy(t *testing.T) {
 	for _, tt := range []struct {
 		host, policy *string

@@ -299,7 +299,8 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
-// Each flag with a value that it takes, and two beside it. In a bubble of synctest a deadline in 1s is the same for all.
+// Each flag with a value that it takes, and two beside it. In a bubble of synctest a deadline in 1s is the same for
+// all.
 func TestParseFewIsParse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, f := range newTestParser(t, "run", &runCommand{}).Model.Flags {

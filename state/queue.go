@@ -81,9 +81,10 @@ type Carrier interface {
 	// until that is stored or other tasks begin. It costs next to nothing.
 	NoteProcess(ctx context.Context, t *task.Task, process string) error
 	NoteStart(t *task.Task, process string)
-	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil is
-	// none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed. Where the key
-	// of what follows is another request's, the end is written all the same, and the error is an *UnfollowedError.
+	// Settle writes the outcome and the decision of a claimed attempt, and adds the task that follows from its end; nil
+	// is none. To settle twice is no error. An attempt without a number is the end of a task that was not claimed. Where
+	// the key of what follows is another request's, the end is written all the same, and the error is an
+	// *UnfollowedError.
 	Settle(ctx context.Context, t *task.Task, a task.Attempt, follows *task.Task) error
 	// TellUnfollowed has Changes say that the task which follows the end of another one was not made.
 	TellUnfollowed(t *task.Task)

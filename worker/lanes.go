@@ -153,8 +153,8 @@ func (s *schedule) take(now time.Time) (item state.Item, class int, ok bool, fro
 	return state.Item{}, 0, false, from
 }
 
-// hasShare reports whether a partition has its share of the slots. What is held by partitions for which nothing waits is
-// not shared.
+// hasShare reports whether a partition has its share of the slots. What is held by partitions for which nothing waits
+// is not shared.
 func (s *schedule) hasShare(r *ring) bool {
 	return r.running > 0 && r.running >= (s.slots-s.settled)/s.sharers
 }
@@ -192,9 +192,9 @@ func (s *schedule) takeTurn(r *ring, now time.Time, from *time.Time) (item state
 	return item, class, ok
 }
 
-// mayTry reports whether hosts of a class may hold another slot of a partition. Those that may be dead leave it a quarter
-// of what the other partitions' leave, so that those of one do not hold up the untried hosts of all. Silent ones leave
-// half of what is for both to those that were never asked.
+// mayTry reports whether hosts of a class may hold another slot of a partition. Those that may be dead leave it a
+// quarter of what the other partitions' leave, so that those of one do not hold up the untried hosts of all. Silent
+// ones leave half of what is for both to those that were never asked.
 func (s *schedule) mayTry(r *ring, class int) bool {
 	if class == answering {
 		return true

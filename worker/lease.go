@@ -140,9 +140,9 @@ func (w *Worker) takeOver(ctx context.Context, dead state.Worker) error {
 // bystanderMost is how long a dead worker may have had an attempt that its death does not count against.
 const bystanderMost = time.Second
 
-// crashOf is the outcome of an attempt that a dead worker had. A worker that is killed again and again must not have all
-// exhausted that it has in hand: its death counts against an attempt that was alone, or in hand for long. One that the
-// dead worker had only taken over from another one has not killed it.
+// crashOf is the outcome of an attempt that a dead worker had. A worker that is killed again and again must not have
+// all exhausted that it has in hand: its death counts against an attempt that was alone, or in hand for long. One
+// that the dead worker had only taken over from another one has not killed it.
 func crashOf(t *task.Task, dead state.Worker, now time.Time) task.Outcome {
 	o, began := t.Crashed(), t.Last.StartedAt
 	if !dead.StartedAt.IsZero() && dead.RenewedAt.Equal(dead.StartedAt) { // it died before it renewed

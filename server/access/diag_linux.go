@@ -128,8 +128,8 @@ func (s *socketReply) hasOwner() bool {
 	return false
 }
 
-// findSocket asks the kernel for the TCP socket with two addresses, the first of which is its own. The reply is there as
-// soon as the question was sent.
+// findSocket asks the kernel for the TCP socket with two addresses, the first of which is its own. The reply is there
+// as soon as the question was sent.
 func findSocket(own, other netip.AddrPort) (s socketReply, err error) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
 	if err != nil {

@@ -50,8 +50,8 @@ func peerOf(ctx context.Context) peer {
 	return p
 }
 
-// identity lets our own user and root in, and nobody else: to do everything over a unix socket, and over loopback, which
-// a browser reaches, too, everything but commands.
+// identity lets our own user and root in, and nobody else: to do everything over a unix socket, and over loopback,
+// which a browser reaches, too, everything but commands.
 func (p peer) identity() (Identity, error) {
 	const hint = "\nhint: a server with --token-file FILE takes tokens, and with --listen unix:PATH calls of its own user"
 	uid, err := p.uid()

@@ -185,7 +185,8 @@ func (d *Decoder) limits() Limits {
 	}
 }
 
-// timeout reads that of an attempt: the task says it, or its policy. A command without one may take as long as it likes.
+// timeout reads that of an attempt: the task says it, or its policy. A command without one may take as long as it
+// likes.
 func (d *Decoder) timeout(o *problem.Object, t *task.Task) {
 	most := d.limits().Timeout
 	switch {

@@ -205,8 +205,8 @@ const maxStatuses = 1000
 // maxGRPC is the largest status of gRPC.
 const maxGRPC = 16
 
-// maxConditions bounds how many conditions one list of a policy has: each is asked after each attempt. maxCompiled bounds
-// the conditions of all tasks of a batch, rules included: to compile one takes up to 0.1 ms.
+// maxConditions bounds how many conditions one list of a policy has: each is asked after each attempt. maxCompiled
+// bounds the conditions of all tasks of a batch, rules included: to compile one takes up to 0.1 ms.
 const (
 	maxConditions = 100
 	maxCompiled   = 10_000

@@ -26,8 +26,8 @@ func (q *Queue) Find(ctx context.Context, id string) (*task.Task, error) {
 	return found[0], q.remember(ctx, found[0])
 }
 
-// A page is read in steps of so many numbers, until it is full or has taken so long. Where few tasks match, it ends with
-// fewer than were asked for: a request must not read a million rows.
+// A page is read in steps of so many numbers, until it is full or has taken so long. Where few tasks match, it ends
+// with fewer than were asked for: a request must not read a million rows.
 const (
 	pageRows     = 2_000
 	pagePatience = 25 * time.Millisecond

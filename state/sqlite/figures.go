@@ -78,8 +78,8 @@ func (j *Journal) countAttempts(ctx context.Context, f *task.JournalFigures) err
 	return j.row(ctx, selectAttempts, nil, &f.Attempts, &f.Waiting)
 }
 
-// selectAttempts reads the tasks that may have a delay after their last attempt: some that have ended, and of the many that
-// wait those with attempts.
+// selectAttempts reads the tasks that may have a delay after their last attempt: some that have ended, and of the
+// many that wait those with attempts.
 const selectAttempts = `WITH last (delay) AS (
 		SELECT a.delay FROM tasks t CROSS JOIN attempts a ON a.task = t.number AND a.number = t.attempt_count
 			WHERE t.status = 'PENDING' AND t.number IN
@@ -101,8 +101,8 @@ func (j *Journal) countQueue(ctx context.Context, f *task.JournalFigures) error 
 	return err
 }
 
-// selectOwned leaves out tasks without a name that wait for any worker: there may be a million, and they have no owner to
-// look for.
+// selectOwned leaves out tasks without a name that wait for any worker: there may be a million, and they have no
+// owner to look for.
 const selectOwned = `SELECT number, name, status, queue, worker FROM tasks WHERE number IN (` + selectBegun + `
 	UNION ALL SELECT number FROM tasks WHERE name IS NOT NULL AND finished_at IS NULL)`
 

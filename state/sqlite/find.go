@@ -52,8 +52,8 @@ func (j *Journal) Find(ctx context.Context, ref string) (*task.Task, error) {
 	return found[0], nil
 }
 
-// isPart reports whether a reference may be a part of an id: hexadecimal digits and hyphens. A number with fewer digits than tables show of an id is
-// rather a name that no task has any more, and must not stand for another task.
+// isPart reports whether a reference may be a part of an id: hexadecimal digits and hyphens. A number with fewer
+// digits than tables show of an id is rather a name that no task has any more, and must not stand for another task.
 func isPart(ref string) bool {
 	if strings.Trim(ref, "0123456789abcdefABCDEF-") != "" {
 		return false // findPart would read the index of all ids for it
@@ -212,8 +212,8 @@ func (j *Journal) All(ctx context.Context, f state.Filter) iter.Seq2[*task.Task,
 	}
 }
 
-// afterLast bounds a list by the id and the number of all tasks made until a time, in the order of either; nil where any
-// may be on it. A requeue only moves a task's time later.
+// afterLast bounds a list by the id and the number of all tasks made until a time, in the order of either; nil where
+// any may be on it. A requeue only moves a task's time later.
 func (j *Journal) afterLast(ctx context.Context, f state.Filter) (*task.Task, error) {
 	if f.Until.IsZero() {
 		return nil, nil
@@ -225,8 +225,8 @@ func (j *Journal) afterLast(ctx context.Context, f state.Filter) (*task.Task, er
 // selectAfter reads the index of the ids alone. For max(number), without +, SQLite would read the newest tasks first.
 const selectAfter = "SELECT coalesce(max(+number), 0) + 1 FROM tasks WHERE id < ?"
 
-// selectBegun finds what a run or a worker has, in two small indexes. UNION without ALL would sort both parts by number,
-// and for that read all tasks.
+// selectBegun finds what a run or a worker has, in two small indexes. UNION without ALL would sort both parts by
+// number, and for that read all tasks.
 const selectBegun = "SELECT number FROM tasks WHERE status IN ('PENDING', 'IN_FLIGHT') AND queue <> 1" +
 	" UNION ALL SELECT number FROM tasks WHERE worker IS NOT NULL"
 

@@ -269,8 +269,8 @@ func (s queueSuite) aKeptEndIsWrittenBeforeAClaim(t *testing.T) {
 	Must(t, p.settle(next, Exit(0), Succeeded, Epoch, nil))
 }
 
-// What kills its workers is given up, by the same decision that a worker makes. What only stood by when they died is not,
-// which the store has to remember.
+// What kills its workers is given up, by the same decision that a worker makes. What only stood by when they died is
+// not, which the store has to remember.
 func (s queueSuite) threeCrashesExhaust(t *testing.T) {
 	p := s.start(t).register()
 	tk := p.add(NewRequest("example.org"))[0]
