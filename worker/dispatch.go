@@ -202,7 +202,7 @@ func (w *Worker) work(ctx context.Context, j *job) {
 	idle := time.NewTimer(idleGoroutine)
 	defer idle.Stop()
 	for {
-		time.Sleep(time.Until(j.due)) // at most claimAhead
+		time.Sleep(min(time.Until(j.due), claimAhead)) // less, but where the clock was set back
 		w.carry(ctx, j)
 		w.free(j)
 		w.group.Done()
