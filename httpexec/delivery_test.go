@@ -781,7 +781,8 @@ func TestAWorkerStopsARequestByItsContext(t *testing.T) {
 	}()
 	e := &Executor{Delivery: &Delivery{Pool: pool.New(1)}}
 	defer e.Delivery.Pool.Close()
-	k := &task.Task{Kind: request.Kind, Target: &request.Request{Method: "POST", URL: "http://" + listener.Addr().String()}}
+	target := &request.Request{Method: "POST", URL: "http://" + listener.Addr().String()}
+	k := &task.Task{Kind: request.Kind, Target: target}
 	signals := make(chan os.Signal, 1)
 	if o := e.Execute(ctx, k, runner.Call{Number: 1, Signals: signals}); o.Stop != syscall.SIGTERM {
 		t.Errorf("got %+v, want that SIGTERM has stopped it", o)

@@ -54,7 +54,9 @@ func TestWhenADirectConnectionIsUsedAgain(t *testing.T) {
 
 // A header without an end takes no more memory than any other, and is told as such: the server was reached.
 func TestTheHeaderOfADirectReplyIsBounded(t *testing.T) {
-	for size, want := range map[int]task.ErrorClass{maxHeader / 2: task.ErrorNone, maxHeader + 100<<10: task.ErrorProtocol} {
+	for size, want := range map[int]task.ErrorClass{
+		maxHeader / 2: task.ErrorNone, maxHeader + 100<<10: task.ErrorProtocol,
+	} {
 		s := serve(t, func(c *wire) {
 			c.request()
 			c.send("HTTP/1.1 200 OK\r\nX: %s\r\nContent-Length: 0\r\n\r\n", strings.Repeat("x", size))

@@ -28,14 +28,15 @@ const heartbeat = 15 * time.Second
 // time.
 const revoked = time.Second
 
-// event is a step of a task. It is encoded once for all streams.
+// event is a step of a task. The first stream that reads it encodes it for all of them.
 type event struct {
 	TaskID  string      `json:"taskId"`
 	Status  task.Status `json:"status"`
 	Attempt int         `json:"attemptNumber"`
 	At      int64       `json:"at"`
 
-	text []byte // as streams have it
+	name string
+	text []byte // as streams have it; nil: none has read it yet
 }
 
 // The names of events.
@@ -104,10 +105,9 @@ func (e *events) add(c state.Change) {
 		if c.Unfollowed {
 			name = unfollowedEvent
 		}
-		one := event{TaskID: c.ID, Status: c.Status, Attempt: c.Attempt, At: c.At.UnixMilli()}
-		data, _ := json.Marshal(one)
-		one.text = fmt.Appendf(nil, "id: %s-%d\nevent: %s\ndata: %s\n\n", e.begun, e.next+1, name, data)
-		e.ring[e.next%keptEvents] = one
+		e.ring[e.next%keptEvents] = event{
+			TaskID: c.ID, Status: c.Status, Attempt: c.Attempt, At: c.At.UnixMilli(), name: name,
+		}
 		e.next++
 		e.first = max(e.first, e.next-keptEvents)
 	}
@@ -130,7 +130,12 @@ func (e *events) since(from int64, now time.Time) (list []event, next int64, los
 	}
 	next = min(e.next, from+most)
 	for n := from; n < next; n++ {
-		list = append(list, e.ring[n%keptEvents])
+		one := &e.ring[n%keptEvents]
+		if one.text == nil {
+			data, _ := json.Marshal(one)
+			one.text = fmt.Appendf(nil, "id: %s-%d\nevent: %s\ndata: %s\n\n", e.begun, n+1, one.name, data)
+		}
+		list = append(list, *one)
 	}
 	return list, next, false, e.changed
 }

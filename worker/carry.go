@@ -80,7 +80,7 @@ const (
 	lastPause  = 5 * time.Second
 )
 
-// sleep reports whether it is worth trying again afterwards.
+// sleep waits, and reports whether it is worth going on afterwards: not where the worker ends.
 func (w *Worker) sleep(ctx context.Context, pause time.Duration) bool {
 	select {
 	case <-time.After(pause):
@@ -341,6 +341,9 @@ func (w *Worker) hold(items []state.Item, left map[int64]error) {
 // carry executes a claimed attempt and settles it.
 func (w *Worker) carry(ctx context.Context, j *job) {
 	defer w.end(j)
+	if ahead := time.Until(j.due); ahead > 0 { // more than claimAhead only where the clock was set back
+		w.sleep(ctx, min(ahead, claimAhead))
+	}
 	t := j.task
 	w.observe(func(o Observer) { o.Began(t, time.Since(j.due)) })
 	j.slot.asked, j.slot.replied = true, true // unless Record knows better

@@ -314,7 +314,7 @@ func TestAWorkerThatCannotClaimIsNotAlive(t *testing.T) {
 		if !w.Alive() {
 			t.Error("got dead after a failure, want alive: it may be one alone")
 		}
-		time.Sleep(2 * deafAfter)
+		time.Sleep(2 * stuckAfter)
 		if w.Alive() {
 			t.Error("got alive, and it has claimed nothing for seconds")
 		}

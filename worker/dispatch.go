@@ -202,7 +202,6 @@ func (w *Worker) work(ctx context.Context, j *job) {
 	idle := time.NewTimer(idleGoroutine)
 	defer idle.Stop()
 	for {
-		time.Sleep(min(time.Until(j.due), claimAhead)) // less, but where the clock was set back
 		w.carry(ctx, j)
 		w.free(j)
 		w.group.Done()
@@ -386,10 +385,11 @@ func (w *Worker) setTargets(list []state.TargetSettings) {
 
 // drained reports whether there is nothing to do any more.
 func (w *Worker) drained(ctx context.Context) bool {
-	var due time.Time
 	if w.slots < w.Concurrency || w.claiming > 0 || w.carries() {
 		return false
-	} else if w.Drain == DrainDue {
+	}
+	var due time.Time
+	if w.Drain == DrainDue {
 		due = time.Now()
 	}
 	unfinished, err := w.Queue.Unfinished(ctx, due)

@@ -137,22 +137,22 @@ func (w *Worker) Running() int {
 // Failed is how many tasks have ended without success in this worker.
 func (w *Worker) Failed() int { return int(w.failed.Load()) }
 
-// Alive reports whether the worker has renewed its lease in time, and can claim: where nothing could be claimed for
-// deafAfter, it does nothing.
+// Alive reports whether the worker has renewed its lease in time, and can read and claim what is due: one that could
+// not for stuckAfter does nothing.
 func (w *Worker) Alive() bool {
-	if failed := w.failing.Load(); failed != nil && failed.last.Sub(failed.first) > deafAfter &&
-		time.Since(failed.last) < deafAfter {
+	if failed := w.failing.Load(); failed != nil && failed.last.Sub(failed.first) > stuckAfter &&
+		time.Since(failed.last) < stuckAfter {
 		return false
 	}
 	return time.Since(time.Unix(0, w.renewed.Load())) < w.Visibility
 }
 
-const deafAfter = 5 * storePause
+const stuckAfter = 5 * storePause
 
-// failure is a number of claims that have failed one after another.
+// failure is a number of claims, or of reads of what is due, that have failed one after another.
 type failure struct{ first, last time.Time }
 
-// claimed notes whether a claim has failed.
+// claimed notes whether a claim, or the read before it, has failed.
 func (w *Worker) claimed(err error) {
 	now := time.Now()
 	switch before := w.failing.Load(); {

@@ -53,7 +53,7 @@ type LimitFlags struct {
 	MaxHeaderBytes Size     `default:"32KiB" group:"Limits" placeholder:"SIZE" help:"Of them together. Default 32KiB."`
 	MaxKey         Positive `default:"255" group:"Limits" placeholder:"N" help:"Bytes of an idempotency key. Default 255."`
 	MaxAttempts    Positive `default:"1000" group:"Limits" placeholder:"N" help:"Attempts that a policy of the API may have. Default 1000."`
-	MaxTimeout     Duration `default:"15m" group:"Limits" placeholder:"TIME" help:"The longest timeout of an attempt that a task or a policy of the API may have. Default 15m; 0 = any."`
+	MaxTimeout     Duration `default:"15m" group:"Limits" placeholder:"TIME" help:"Timeout of an attempt. Default 15m; 0 = any."`
 }
 
 // Positive is a flag's value that is a whole number of 1 or more.

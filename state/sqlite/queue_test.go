@@ -329,8 +329,9 @@ func TestBusyTransactionsGather(t *testing.T) {
 		begins  time.Duration   // after the first
 		stopped time.Duration   // when the queue is closed; 0: later
 	}{
-		"few":       {latest: busyGroup - 1, come: []time.Duration{groupTime / 2}, want: 1},
-		"busy":      {latest: busyGroup, come: []time.Duration{groupTime / 4, groupTime / 2, 2 * groupTime}, want: 3, begins: groupTime},
+		"few": {latest: busyGroup - 1, come: []time.Duration{groupTime / 2}, want: 1},
+		"busy": {latest: busyGroup, come: []time.Duration{groupTime / 4, groupTime / 2, 2 * groupTime}, want: 3,
+			begins: groupTime},
 		"full":      {latest: busyGroup, come: make([]time.Duration, groupSize+3), want: groupSize},
 		"is closed": {latest: busyGroup, stopped: groupTime / 2, want: 1, begins: groupTime / 2},
 	} {

@@ -354,8 +354,8 @@ func TestTheBodyIsStoredBesideTheRequest(t *testing.T) {
 	}
 	first, second := request.Of(stored(t, j, tasks[0].ID)), request.Of(stored(t, j, tasks[1].ID))
 	first.Body[0].Size, first.Header = 7, append(first.Header, "C: d")
-	if got := append(second.Header, "E: f")[1]; string(second.Body[0].Text) != "two" || second.Body[0].Size != 0 || got != "E: f" ||
-		first.Header[1] != "C: d" {
+	got := append(second.Header, "E: f")[1]
+	if string(second.Body[0].Text) != "two" || second.Body[0].Size != 0 || got != "E: f" || first.Header[1] != "C: d" {
 		t.Errorf("got %+v and %+v, want two requests of their own", first, second)
 	}
 	var text string
